@@ -18,7 +18,7 @@ function ask() {
   at('on').disabled = at('chapter').disabled = asking || cursor === last;
   at('go').disabled = asking;
   if (told) tellVerdict(verdict);
-  at('said').hidden = asking;
+  at('said').hidden = asking && !isOver();
   at('verdict').className = outcome;
   keepRoom();
   if (changed && drags()) choose();
@@ -55,12 +55,14 @@ function unfold() {
 }
 
 // One box holds all words. It is as high as the longest of them needs, so that nothing moves while one watches. On a page of its own it is as high
-// as a caption until the question opens: there the page moves anyway (bringUp).
+// as a caption until the question opens: there the page moves anyway (bringUp). A question that lies over the picture makes it no
+// higher either: its answer does.
 let sheetHeight = 0;
 
 function keepRoom() {
-  const isBefore = window.parent === window && prediction && cursor < prediction.stop;
-  at('sheet').style.minHeight = isSheet() || isInFlow() || isBefore ? '' : `${sheetHeight}px`;
+  const isAlone = window.parent === window, isBefore = prediction && cursor < prediction.stop;
+  const isLow = (isAlone && isBefore) || (isOver() && (isBefore || !released));
+  at('sheet').style.minHeight = isSheet() || isInFlow() || isLow ? '' : `${sheetHeight}px`;
   makeRoomForSheet();
 }
 
@@ -77,7 +79,7 @@ function reserveSheet() {
   const [telling, asking, waiting, told] = parts;
   measure(telling);
   if (prediction?.asks) {
-    measure(asking);
+    if (!isOver()) measure(asking);
     for (const words of [GOES_ON, ...prediction.options.map((_, index) => said(index + 1))]) {
       at('yours').textContent = words;
       measure(telling, waiting);

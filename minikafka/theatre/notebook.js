@@ -109,17 +109,20 @@ const fitFrame = () => outside(() => {
 const isSheet = () => getComputedStyle(at('sheet')).position === 'fixed';
 // Or it stands below the controls, and what it lacks of its height is at the page's end (course/publishing/gallery.py).
 const isInFlow = () => innerWidth <= 560 && !isSheet();
+// Or it is a caption, and the question lies over the picture, at the bottom of what is seen of the frame (gallery.py, too).
+const isOver = () => getComputedStyle(at('ask')).position === 'fixed';
 
 const lift = () => outside(() => {
-  if (!isSheet() || !window.frameElement) return;
+  if (!(isSheet() || isOver()) || !window.frameElement) return;
+  const over = isOver() ? at('ask') : at('sheet');
   const { bottom, height } = window.frameElement.getBoundingClientRect(), levers = beside('reach')?.offsetHeight ?? 0;
   const below = bottom - (window.parent.innerHeight - levers);
-  document.documentElement.style.setProperty('--up', `${Math.max(0, Math.min(below, height - at('sheet').offsetHeight))}px`);
+  document.documentElement.style.setProperty('--up', `${Math.max(0, Math.min(below, height - over.offsetHeight))}px`);
 });
 
 const makeRoomForSheet = () => {
   const { height } = at('sheet').getBoundingClientRect();
-  const covered = isSheet() ? `${sheetHeight}px` : '', lacks = isInFlow() ? `${sheetHeight - height}px` : '';
+  const covered = isSheet() ? `${sheetHeight}px` : '', lacks = isInFlow() || isOver() ? `${sheetHeight - height}px` : '';
   document.querySelector('main').style.paddingBottom = covered || lacks;
   document.documentElement.style.scrollPaddingBottom = covered;
 };

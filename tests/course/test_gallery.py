@@ -214,6 +214,82 @@ def test_in_a_lesson_on_a_phone_the_words_stand_below_the_controls(few, tmp_path
         assert len(heights) == 1 and frame.is_hidden("#ask")
 
 
+SEEN = """
+frame => {
+  const { top, bottom } = frame.getBoundingClientRect(), inside = frame.contentDocument;
+  const place = id => inside.getElementById(id).getBoundingClientRect();
+  const ask = place('ask');
+  return {
+    frame: frame.offsetHeight, caption: place('sheet').height, stage: place('stage').top,
+    above: Math.round(Math.min(innerHeight, bottom) - top - ask.bottom),
+    covers: ask.top < place('bar').bottom, keys: place('keys').height,
+  };
+}
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("width", [390, 980])
+def test_in_a_lesson_a_question_lies_over_the_picture_where_it_is_seen(few, width):
+    """So its room is in no caption, and the frame is as high all the time."""
+    made_pages = dict(gallery.pages(few["00"], list(shown(few["00"])), in_site=True))
+    words = "<p>words</p>" * 40
+    with running_chromium() as browser:
+        page = browser.new_page(
+            viewport={"width": width, "height": 560}, reduced_motion="reduce"
+        )
+        page.set_content(
+            '<meta name="viewport" content="width=device-width">'
+            f"{words}<iframe style='width: 100%; border: 0'></iframe>{words}"
+        )
+        around = page.locator("iframe")
+        around.evaluate(
+            "(frame, text) => { frame.srcdoc = text; }", made_pages["00-story.html"]
+        )
+        frame = around.content_frame
+        frame.locator("#ask").wait_for()
+        frame.locator("#scrub").press("Home")
+        before = around.evaluate(SEEN)
+        assert before["keys"] == 0
+        frame.locator("#scrub").press("End")
+        assert frame.locator("#said").is_visible()
+        for block in ("start", "end"):
+            around.evaluate("(frame, block) => frame.scrollIntoView({ block })", block)
+            page.wait_for_function(
+                f"({SEEN})(document.querySelector('iframe')).above === 0"
+            )
+            asks = around.evaluate(SEEN)
+            assert not asks["covers"]
+            for part in ("frame", "caption", "stage"):
+                assert asks[part] == before[part], part
+        frame.locator("#options button").first.click()
+        frame.locator("#scrub").press("End")
+        frame.locator("#verdict").wait_for()
+        told = around.evaluate(SEEN)
+        assert told["frame"] == before["frame"] and told["caption"] > before["caption"]
+
+
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_question_that_is_answered_in_the_picture_does_not_lie_over_it():
+    pictures = list(shown(contents()["10"]))
+    made_pages = dict(gallery.pages(contents()["10"], pictures, in_site=True))
+    with running_chromium() as browser:
+        page = browser.new_page(
+            viewport={"width": 980, "height": 1000}, reduced_motion="reduce"
+        )
+        page.set_content('<iframe style="width: 100%"></iframe>')
+        around = page.locator("iframe")
+        around.evaluate(
+            "(frame, text) => { frame.srcdoc = text; }", made_pages["10-cut-run.html"]
+        )
+        frame = around.content_frame
+        frame.locator("#drag").wait_for()
+        ask, stage = [frame.locator(part).bounding_box() for part in ("#ask", "#stage")]
+        assert ask["y"] + ask["height"] <= stage["y"]
+
+
 def test_the_last_picture_of_a_lesson_leads_on():
     lessons = list(contents().values())
     assert gallery.after(lessons[0], in_site=True) == (

@@ -47,7 +47,16 @@ NAV_STYLE = (
     ".alone #scenario{display:block}"
     # in a lesson the words stand below the controls, and cover nothing
     ".framed #sheet{position:static;max-height:none!important;margin:5px 0 8px;"
-    "border-width:1px!important;border-radius:6px;box-shadow:none}}</style>"
+    "border-width:1px!important;border-radius:6px;box-shadow:none}}"
+    # nor does a question take room there, but for one that is answered in the picture
+    ".framed:not(:has(#drag)) #ask{position:fixed;z-index:1;left:0;right:0;"
+    "bottom:var(--up,0);max-height:calc(100vh - 60px);overflow-y:auto;"
+    "padding:8px 16px;border-top:1.5px solid var(--ink);background:var(--wash);"
+    "box-shadow:0 -4px 16px #0003}"
+    ".framed #question{font-size:16px;line-height:22px}"
+    ".framed:not(:has(#drag)) #sheet:has(#ask:not([hidden])){"
+    "border:1px solid var(--saidline);background:var(--said)}"
+    ".framed main:not(:has(#help[aria-pressed=true])) #keys{display:none}</style>"
 )
 PATH = "gallery"  # in a site
 TITLE = "Kafka in pictures that play"
