@@ -17,14 +17,15 @@ from minikafka.theatre.pictures.quorum.ballot import Ballot, votes_of
 from minikafka.theatre.pictures.quorum.story import QuorumStory
 from minikafka.theatre.pictures.quorum.votes import LOST
 from minikafka.theatre.play import Play, Space
-from minikafka.theatre.text import counted, dotted, listed
+from minikafka.theatre.text import counted, dotted
 from minikafka.theatre.time_lanes import TimeLane, TimeLanes
 
 LABEL = 104  # width of what is before a log
 # width of a record whose words are below each other; of one with all in a line; and how
 # many of these a log must have room for
 LEAST_CELL, CELL, FEW = 90, 175, 4
-MOST_RESULTS, RESULT = 3, 20  # epochs that are told, and the height of a line
+MOST_RESULTS, RESULT = 3, 22  # epochs that are told, and the height of a line
+VOTE = 9  # radius of a vote there
 # of a client's metadata
 FRESH = ("up to date", "good", "ink")
 STALE = ("stale metadata", "trouble", "paper")
@@ -49,15 +50,11 @@ class QuorumPlay(Play):
             active = f"broker {space['controller']} is the controller of epoch"
             active += f" {space['epoch']}"
         fenced = " ".join(map(str, space["fenced"]))
-        leads = ""
-        if space["leader"] >= 0:
-            leads = f"broker {space['leader']} leads {self.cast['part']}"
         return dotted(
             counted(voters, "voter"),
             f"majority {space['majority']}",
             active,
             f"fenced: {fenced}" if fenced else "",
-            leads,
         )
 
     def summary(self, space: Space) -> str:
@@ -181,28 +178,55 @@ def _knows(
 
 
 def _results(spaces: Sequence[Space]) -> Item:
-    """How each epoch ended that brokers stood for: the latest ones."""
+    """Who voted for whom in each epoch that brokers stood for, and how it ended: the
+    latest ones.
+    """
     most = min(
         max((len(space["results"]) for space in spaces), default=0), MOST_RESULTS
     )
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
         place = places["results"]
-        for line, (epoch, votes, winner) in enumerate(
-            scene["space"]["results"][-most:]
-        ):
-            y = place.y + RESULT * line + 14
-            needed = f"majority {scene['space']['majority']}"
-            who = f"{winner} wins" if winner else "nobody wins"
-            had = "1 vote" if votes == [1] else f"{listed(list(map(str, votes)))} votes"
-            words = f"{had}, {needed}: {who}"
-            ink = "ink" if winner else "trouble"
-            key = f"result/{epoch}"
-            d.text(f"{key}/name", place.x, y, f"epoch {epoch}", bold=True)
-            x = place.x + widest("epoch 10", bold=True) + 8
-            d.text(key, x, y, words, ink, room=place.right - x)
+        space = scene["space"]
+        for line, result in enumerate(space["results"][-most:]):
+            box = place._replace(y=place.y + RESULT * line, h=RESULT)
+            _result(d, box, space["majority"], *result)
 
     return part("results", draw, high=RESULT * most)
+
+
+def _result(
+    d: Drawing,
+    place: Box,
+    majority: int,
+    epoch: int,
+    votes: list[list[int]],
+    winner: str,
+) -> None:
+    """A disc for each vote, and an empty place for each that a candidate lacked."""
+    key, base, middle = f"result/{epoch}", place.y + 15, place.y + RESULT / 2
+    d.text(f"{key}/name", place.x, base, f"epoch {epoch}", bold=True)
+    x = place.x + widest("epoch 10", bold=True) + 8 + VOTE
+    for candidate, voters in enumerate(votes):
+        if candidate:
+            d.upright(
+                f"{key}/or/{candidate}", x, place.y + 2, place.y + RESULT - 2, "ink"
+            )
+            x += 2 * VOTE
+        for broker in voters:
+            letter = str(broker)
+            d.disc(f"{key}/vote/{broker}", x, middle, VOTE, letter, broker - 1, size=12)
+            x += 2 * VOTE + 3
+        for place_left in range(len(voters), majority):
+            lacks = f"{key}/lacks/{candidate}/{place_left}"
+            d.circle(lacks, x, middle, VOTE - 1, line="trouble", dash="3 3", width=1.5)
+            x += 2 * VOTE + 3
+    who = f"{winner} wins" if winner else "nobody wins"
+    ways = [f"{who}, majority {majority}", who]
+    room = place.right - x
+    words = fitting(ways, room, bold=True) or ways[-1]
+    ink = "ink" if winner else "trouble"
+    d.text(key, x, base, words, ink, bold=True, room=room)
 
 
 def _lamp() -> Item:

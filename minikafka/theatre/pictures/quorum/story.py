@@ -127,8 +127,8 @@ class QuorumStory(CopiesStory):
         self.topics: dict[str, str] = {}  # id -> name
         self.votes = Votes(self.voters.values(), self.observers)
         self.controllers: dict[int, int] = {}  # epoch -> node
-        # how an epoch ended that brokers stood for: votes, winner
-        self.results: dict[int, tuple[list[int], str]] = {}
+        # how an epoch ended that brokers stood for: who voted for each, winner
+        self.results: dict[int, tuple[list[list[int]], str]] = {}
         self.without = Without()
         self.elections = [event for event in trace if event.kind in ELECTIONS]
         self.news = ""  # what was decided last
@@ -324,7 +324,7 @@ class QuorumStory(CopiesStory):
         if not lost or self._is_won(epoch):
             return Told(words, marks=marks)
         self.without.nobody_wins(epoch)
-        self.results[epoch] = self.votes.counts(lost), ""
+        self.results[epoch] = self.votes.given(lost), ""
         cards = [f"node/{each.broker}" for each in lost]
         return Told(
             f"{words} {self.votes.why_nobody_won(lost)}",
@@ -342,7 +342,7 @@ class QuorumStory(CopiesStory):
         if first != voter.broker:
             self.two = epoch
         self.without.ends(event.at, event.node, epoch, self._leads())
-        self.results[epoch] = self.votes.counts([voter]), event.node
+        self.results[epoch] = self.votes.given([voter]), event.node
         light = [f"result/{epoch}", "time/lane/controller", "vote"]
         light += [f"node/{voter.broker}", f"record/{voter.broker}"]
         return self.tell(event, light=light)

@@ -105,7 +105,7 @@ class Votes:
 
     def why_nobody_won(self, lost: Sequence[Voter]) -> str:
         """In words, with the votes of each."""
-        votes = self.counts(lost)
+        votes = [len(each) for each in self.given(lost)]
         counts = []
         for each, count in zip(lost, votes, strict=True):
             counts.append(f"{each.name} has {counted(count, 'vote')}")
@@ -115,9 +115,12 @@ class Votes:
         majority = f"a majority is {self.majority}"
         return f"{said}, and {majority}, so nobody wins epoch {lost[0].epoch}."
 
-    def counts(self, candidates: Sequence[Voter]) -> list[int]:
-        """Every candidate's number of votes."""
-        return [len(self._of(each)) for each in candidates]
+    def given(self, candidates: Sequence[Voter]) -> list[list[int]]:
+        """Who voted for each candidate, itself first."""
+        return [
+            sorted(self._of(each), key=lambda broker: (broker != each.broker, broker))
+            for each in candidates
+        ]
 
     def _of(self, candidate: Voter) -> set[int]:
         """The voters that have voted for a candidate in its epoch."""
