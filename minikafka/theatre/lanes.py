@@ -15,7 +15,7 @@ from minikafka.theatre.axis import Scene as Scene
 from minikafka.theatre.axis import draw_times
 from minikafka.theatre.boxes import Item, Places, part
 from minikafka.theatre.clock import in_days, in_short
-from minikafka.theatre.drawing import Drawing, Look, has_room, widest
+from minikafka.theatre.drawing import Drawing, Look, fitting, has_room, widest
 from minikafka.theatre.text import key_part
 from minikafka.trace import DAY_MS
 
@@ -27,6 +27,8 @@ PITCH = LANE + GAP
 ABOVE, BELOW = 13, 20  # the cursor's head, and the line of times
 MOST_OF_NAMES = 96  # width
 APART = 7  # words from the cursor, and from other words
+# width of a mark; as many in a lane are narrower where they are close together
+BOX, MANY = 6, 8
 BESIDE = 8  # from names to their lanes
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 # that are marked; where nearly every silence is cut, the times under the lanes say so
@@ -214,6 +216,9 @@ class Lanes:
         row.rect("ground", x=left, y=0, w=axis.right - left, h=LANE, fill="wash", r=3)
         marks = self.marks.get(lane.key, [])
         tells = _which_tell(marks, axis)
+        gaps = sorted(axis.xs[to] - axis.xs[at] for (at, _), (to, _) in pairwise(marks))
+        usual = gaps[len(gaps) // 2] if len(marks) > MANY else BOX + 2
+        wide = min(max(usual - 2, 2), BOX)
 
         for number, (step, mark) in enumerate(marks):
             if step > axis.now:
@@ -221,14 +226,16 @@ class Lanes:
             words = mark["text"] if tells[number] else ""
             x = axis.xs[step]
             if "since" in mark:
-                first, text = next(
-                    (axis.xs[at], each["text"])
-                    for at, each in marks
-                    if each["of"] == mark["since"]
+                since, at = next(
+                    (each, at)
+                    for each, (at, done) in enumerate(marks)
+                    if done["of"] == mark["since"]
                 )
-                begin = first + (18 if len(text) == 1 else 3)  # not over its letter
-                _span(row, f"{number}/span", begin, x - 3, mark["why"])
-            _mark(row, key=str(number), x=x, mark=mark, words=words, colour=lane.colour)
+                has_letter = tells[since] and len(marks[since][1]["text"]) == 1
+                begin = axis.xs[at] + (18 if has_letter else 3)  # not over its letter
+                _span(row, f"{number}/span", begin, x - 3, mark)
+            colour = lane.colour
+            _mark(row, str(number), x=x, mark=mark, words=words, colour=colour, w=wide)
 
         ink = "quiet"
         if lane.trouble:
@@ -236,11 +243,14 @@ class Lanes:
         row.number("number", d.width, 13, lane.number, ink)
 
 
-def _span(row: Drawing, key: str, begin: float, end: float, words: str) -> None:
+def _span(row: Drawing, key: str, begin: float, end: float, mark: Mark) -> None:
     """What lay between a mark and an earlier one of its lane."""
-    row.rect(key, x=begin, y=1, w=end - begin, h=LANE - 2, fill="said", line="saidline")
-    if has_room(words, end - begin - 40):
-        row.text(f"{key}/words", end - 8, 13, words, anchor="end", size=12, bold=True)
+    room = end - begin
+    row.rect(key, x=begin, y=1, w=room, h=LANE - 2, fill="said", line="saidline")
+    ways = [mark["why"], *mark.get("in_short", ())]
+    said = fitting(ways, room - 8, bold=True)
+    if said:
+        row.text(f"{key}/words", end - 4, 13, said, anchor="end", size=12, bold=True)
 
 
 def _longest_shown(gaps: Sequence[int]) -> int:
@@ -281,7 +291,7 @@ def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Bent) -> Sequence[bool]
 
 
 def _mark(
-    row: Drawing, key: str, x: float, mark: Mark, words: str, colour: str
+    row: Drawing, key: str, x: float, mark: Mark, words: str, colour: str, w: float
 ) -> None:
     """A small box where something was done, and words beside it."""
     ink = "ink"
@@ -290,7 +300,7 @@ def _mark(
         colour = "trouble"
     number = mark.get("of")
     look: Look = {"r": 2, "of": number, "same": mark.get("same")}
-    row.rect(key, x=x - 3, y=2, w=6, h=LANE - 4, fill=colour, **look)
+    row.rect(key, x=x - w / 2, y=2, w=w, h=LANE - 4, fill=colour, **look)
 
     if words:
         small: Look = {"size": 12, "mono": True, "of": number}

@@ -301,7 +301,11 @@ class Row:
         tip = f"offsets {column.first} to {column.up_to - 1} are not drawn"
         middle = x + self.pitch / 2 - 2
         y = self.cells_y + self.tall / 2
-        self.d.left_out(key, middle, y, count, tip=tip, tip_of_more=tip)
+        if has_room("more", self.pitch - 4):
+            self.d.left_out(key, middle, y, count, tip=tip, tip_of_more=tip)
+        else:
+            look: Look = {"size": 12, "anchor": "middle", "tip": tip}
+            self.d.text(key, middle, y + 4, f"+{count}", "quiet", **look)
 
     def boundaries(self) -> list[Boundary]:
         """The marks above the records."""

@@ -53,7 +53,8 @@ def holiday():
         offset=1,
         error="OFFSET_OUT_OF_RANGE",
     )
-    story.tell("billing", "PositionReset", refused, **reset, offset=8, why="latest")
+    why = 'offset 1 is out of range, and auto_offset_reset is "latest"'
+    story.tell("billing", "PositionReset", refused, **reset, offset=8, why=why)
     return story.events
 
 
@@ -136,6 +137,8 @@ def test_what_retention_deletes_before_it_was_read_is_lost_and_what_a_reset_pass
         assert records | {"tray/billing", "reader/0/billing"} <= {*drawing.outlined}
         assert {drawing.shapes[key]["line"] for key in records} == {"trouble"}
         assert drawing.shapes[f"lost/0/{lost[0]}/count"]["text"] == says
+    reset = drawing.shapes["tray/billing/reset/word"]
+    assert reset["text"] == "reset: latest"
     assert "7 lost to it" in pic.summary(passed) and "light" not in scene(
         pic, "SegmentDeleted"
     )

@@ -117,6 +117,9 @@ class JourneyStory(LogStory):
         self.lost: dict[tuple[str, int], list[Lost]] = {}
         # reader -> the position it would have if it had begun at the earliest record
         self.passed: dict[str, int] = {}
+        # reader -> the event at which it was handed records last, and when
+        self.handed: dict[str, tuple[int, int]] = {}
+        self.skips: set[str] = set()  # readers whose reset went past records to the end
         # (reader, key) -> the latest written of those it has read, and its partition
         self.latest: dict[tuple[str, str], tuple[int, Written]] = {}
         self.by_hash: list[Chosen] = []  # of the first key, each number of partitions
@@ -161,6 +164,8 @@ class JourneyStory(LogStory):
             reader["saw"] = [list(item) for item in saw[-NEAR:]]
             reader["seen"] = sum(item.records for item in saw if not item.is_lost)
             reader["passed"] = self.passed.get(reader["name"])
+            if reader["name"] in self.skips:
+                reader["reset"] = "latest"
         return space
 
     def _days_since(self, at: int) -> int:
@@ -203,6 +208,7 @@ class JourneyStory(LogStory):
         name, partition, offsets, _ = reading
         told = super()._reads(event, reading)
         self.passed.pop(name, None)
+        self.handed[name] = self.number, self.at
         told = _of_record(told, partition, offsets)
         records = self._log(partition).records
         is_many = len(offsets) > MANY
@@ -396,6 +402,8 @@ class JourneyStory(LogStory):
         told = super()._see_PositionReset(event, d)
 
         if is_refused:
+            if '"latest"' in str(d["why"]):
+                self.skips.add(name)
             self._lose(told, name, partition, was, to)
             return told
 
@@ -410,6 +418,16 @@ class JourneyStory(LogStory):
             self.passed[name] = log.log_start_offset
             told.light = [*reader_keys, *_keys_of_records(partition, before[-NEAR:])]
             told.light.append("passed")
+        return told
+
+    def _see_FetchRefused(self, event: Event, d: Detail) -> Told:
+        """Who comes too late was away for days, which its lane shows."""
+        told = super()._see_FetchRefused(event, d)
+        number, at = self.handed.get(self.asker(event) or "", (0, 0))
+        if number and self.in_days:
+            days = f"{self._days_since(at)} days"
+            for mark in told.marks:
+                mark |= {"since": number, "why": f"away, {days}", "in_short": [days]}
         return told
 
     def _lose(

@@ -168,6 +168,10 @@ class Tray:
         room = box.w - 48 - text_width(count, 12)
         tray.text("name", 29, 18, name, bold=True, room=room)
         tray.note("count", box.w - 8, 18, count, "end", size=12)
+        if "reset" in reader:
+            words = f"reset: {reader['reset']}"
+            x = box.w - 24 - widest(count, 12) - widest(words, 12, bold=True)
+            tray.chip("reset", x, 4, words, "trouble", "paper")
 
     def _chip(self, tray: Part, box: Box, item: Seen, is_new: bool) -> None:
         """A record in a tray, or several, or what is lost. A new one comes from its

@@ -349,6 +349,7 @@ class PipelineStory(OfTopic):
         [mark] = self.mark(LOG, self.records.names(batch.records), is_odd)
         if found.again and batch.written and self.once("why it is there twice"):
             mark |= {"since": batch.written, "why": "no answer: sent again"}
+            mark["in_short"] = ["sent again", "again"]
         batch.written = batch.written or self.number
         told = Told(
             sentence=f"The broker writes {self._called(batch)}: {span_of(offsets)}.",
