@@ -366,14 +366,15 @@ def _attempt(
     d: Drawing, batch: Batch, number: int, attempt: Attempt, whole: Box
 ) -> None:
     key = f"sink/{batch.number}/{number}"
+    wide = batch.length(attempt.rows) if attempt.rows else LEAST
+    room = wide if attempt.rows else batch.w
     if attempt.rows < batch.told["records"]:
         # what an attempt has not written, or need not
         d.rect(f"{key}/whole", *whole, line="rule", r=4, dash="3 3")
-    wide = batch.length(attempt.rows) if attempt.rows else LEAST
+        room -= REACH  # where it was killed
     rows = counted(attempt.rows, "row")
     look = _bar(attempt) | {"r": 4, "of": attempt.number, "ink": _ink(attempt)}
     look["tip"] = f"life {attempt.life}: {rows} of micro-batch {batch.number}"
-    room = wide if attempt.rows else batch.w
     _length(d, key, whole._replace(w=wide), _words(attempt), room, **look)
 
 
