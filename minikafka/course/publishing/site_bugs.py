@@ -27,7 +27,8 @@ def parts() -> dict[str, str]:
 def _line(bug: Bug) -> str:
     """A bug in the list of all."""
     link = f'<a href="#{bug.id}">{escape(bug.title)}</a>'
-    return f"<li>{link} <span>{escape(bug.client)}, fixed in {escape(bug.until)}</span></li>"
+    where = escape(f"{bug.client}, fixed in {bug.until}")
+    return f"<li>{link} <span>{where}</span></li>"
 
 
 def _section(bug: Bug) -> str:
