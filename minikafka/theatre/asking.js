@@ -54,9 +54,9 @@ function unfold() {
   fitFrame();
 }
 
-// One box holds all words. It is as high as the longest of them needs, so that nothing moves while one watches. On a page of its own it is as high
-// as a caption until the question opens: there the page moves anyway (bringUp). A question that lies over the picture makes it no
-// higher either: its answer does.
+// One box holds all words. It is as high as the longest of them needs, so that nothing moves while one watches. On a page of its own
+// it is as high as a caption until the question opens: there the page moves anyway (bringUp). A question that lies over the picture
+// makes it no higher either: its answer does.
 let sheetHeight = 0;
 
 function keepRoom() {

@@ -225,12 +225,13 @@ class Lanes:
                 break
             words = mark["text"] if tells[number] else ""
             x = axis.xs[step]
-            if "since" in mark:
-                since, at = next(
-                    (each, at)
-                    for each, (at, done) in enumerate(marks)
-                    if done["of"] == mark["since"]
-                )
+            earlier = [
+                (each, at)
+                for each, (at, done) in enumerate(marks[:number])
+                if done.get("of") == mark.get("since")
+            ]
+            if "since" in mark and earlier:
+                since, at = earlier[0]
                 has_letter = tells[since] and len(marks[since][1]["text"]) == 1
                 begin = axis.xs[at] + (18 if has_letter else 3)  # not over its letter
                 _span(row, f"{number}/span", begin, x - 3, mark)

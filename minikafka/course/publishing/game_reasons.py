@@ -34,8 +34,9 @@ Holders = dict[str, dict[int, str]]  # broker -> the orders in its log, by offse
 
 class Story:
     """What the trace says about the orders. came_ms: when each came to a broker first.
-    done_ms: when it was confirmed. had: which brokers had it then. written: which leader's log it came into, and where
-    in the trace. elected: all leaders after the first one, and where in the trace.
+    done_ms: when it was confirmed. had: which brokers had it then. written: which
+    leader's log it came into, and where in the trace. elected: all leaders after the
+    first one, and where in the trace.
     """
 
     def __init__(self, trace: Sequence[Event]) -> None:

@@ -192,13 +192,7 @@ class Sheet(Drawing):
         self.path(f"{key}/head", x2, y2, "M0,0l-9,-5v10z", fill=line)
 
     def bracket(
-        self,
-        key: str,
-        x: float,
-        x2: float,
-        y: float,
-        text: str,
-        colour: str,
+        self, key: str, x: float, x2: float, y: float, text: str, colour: str
     ) -> None:
         """Over a stretch of what is below: from x to x2, its words above the middle."""
         d = f"M0,8v-5q0,-3 3,-3h{max(x2 - x - 6, 0):g}q3,0 3,3v5"

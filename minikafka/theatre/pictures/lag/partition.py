@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Look,
-    Point,
-    has_room,
-    widest,
-)
+from minikafka.theatre.drawing import Box, Drawing, Look, Point, has_room, widest
 from minikafka.theatre.pictures.lag.pile import PALE, Pile
 from minikafka.theatre.pictures.lag.run import BESIDE, Field, Run, band
 from minikafka.theatre.play import Space

@@ -401,15 +401,15 @@ class JourneyStory(LogStory):
         is_refused = partition in reader.refused
         told = super()._see_PositionReset(event, d)
 
+        goes_to_the_end = log.log_start_offset < to == log.log_end_offset
         if is_refused:
-            if '"latest"' in str(d["why"]):
+            if goes_to_the_end:
                 self.skips.add(name)
             self._lose(told, name, partition, was, to)
             return told
 
         is_alone = len(self.chosen) == 1 and name not in self.groups
-        begins_at_the_end = log.log_start_offset < to == log.log_end_offset
-        if told is not QUIETLY and is_alone and was == to and begins_at_the_end:
+        if told is not QUIETLY and is_alone and was == to and goes_to_the_end:
             before = range(log.log_start_offset, to)
             many = counted(len(before), "record")
             told.sentence = told.sentence.removesuffix(".")
@@ -421,7 +421,7 @@ class JourneyStory(LogStory):
         return told
 
     def _see_FetchRefused(self, event: Event, d: Detail) -> Told:
-        """Who comes too late was away for days, which its lane shows."""
+        """A reader came back too late: its lane shows for how many days it was away."""
         told = super()._see_FetchRefused(event, d)
         number, at = self.handed.get(self.asker(event) or "", (0, 0))
         if number and self.in_days:

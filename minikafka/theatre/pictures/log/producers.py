@@ -17,8 +17,8 @@ LINE = 18  # height of a line of arithmetic
 
 
 def producers_box(spaces: Sequence[Space], several: bool) -> Item:
-    """A card of each, and beside that of one producer into several partitions how it
-    chooses.
+    """A card for each producer. A single one that writes to several partitions has its
+    arithmetic beside it: how it chooses one.
     """
     names = spaces[-1]["producers"] if spaces else []
     cards = row(*map(_card, range(len(names[:MOST])), names), gap=8, line_gap=6)

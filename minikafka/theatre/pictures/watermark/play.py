@@ -306,7 +306,7 @@ def _at(minute: float) -> str:
 
 
 def _all_by(words: Sequence[str], minute: int) -> list[str]:
-    """What is done by a watermark, the longest words first."""
+    """Ways to say what a micro-batch does by a watermark, the longest first."""
     return [each.format(clock(minute)) for each in words]
 
 
