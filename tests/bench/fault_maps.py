@@ -30,7 +30,11 @@ HOVER = """cell => new Promise(done => {
     seen.disconnect();
     requestAnimationFrame(() => done(performance.now() - began));
   }).observe(drawing, { childList: true });
-  cell.dispatchEvent(new PointerEvent('pointerover', { pointerType: 'mouse', bubbles: true }));
+  // a mouse that hasn't moved points at nothing new
+  const { left: screenX, top: screenY } = cell.getBoundingClientRect();
+  cell.dispatchEvent(
+    new PointerEvent('pointerover', { pointerType: 'mouse', bubbles: true, screenX, screenY })
+  );
 })"""
 
 

@@ -95,7 +95,9 @@ def drawn(picture):
 
 
 def figures(browser, tab):
-    """Freeze and undo, by turns, in the playground."""
+    """Of a member that is frozen in the playground, and of the run as it was before, by
+    turns.
+    """
     processor = browser.new_browser_cdp_session()
     began, before = time.monotonic(), processor_ms(processor)
     page = playground(tab)
@@ -120,13 +122,12 @@ def milliseconds_of_clicks(page, processor, points):
     """How long each click takes, and the browser's processor time for it."""
     frame = page.frame_locator("#stage iframe")
     found, spent = [], []
-    for number in range(CLICKS):
+    for _ in range(CLICKS):
         frame.locator("#scrub").press("Home")
         for _ in range(8):
             frame.locator("body").press("ArrowRight")
-        lever = frame.locator(
-            f"#drawing rect[data-act='{'freeze' if number % 2 else 'slow'} consumer A']"
-        )
+        lever = frame.locator("#drawing rect[data-act='freeze consumer A']:visible")
+        lever.wait_for()
         page.wait_for_timeout(HAND_MS)
         if points:
             lever.hover()
@@ -134,6 +135,7 @@ def milliseconds_of_clicks(page, processor, points):
         before = processor_ms(processor)
         found.append(lever.evaluate(CLICK))
         spent.append(processor_ms(processor) - before)
+        page.get_by_role("button", name="as it was").click()
     return found, spent
 
 
