@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minikafka import Cluster
-from minikafka.course.experiments.from_trace import values_read
+from minikafka.course.experiments.from_trace import each_value_read
 from minikafka.course.experiments.lesson_03_runs import written
 from minikafka.course.experiments.lesson_04_runs import killed_at
 from minikafka.course.experiments.lesson_05_runs import pay_with
@@ -87,20 +87,22 @@ def grown(place: int, on: bool) -> Sight:
         trace = list(cluster.trace)
     chosen = _all(trace, "PartitionChosen")
     created, paid = [event.detail["partition"] for event in chosen]
-    read = values_read(trace)
+    read = each_value_read(trace)
+    order = ", then ".join(f"“{value}”" for value in read)
     if created == paid:
         kind = WELL
-        says = f"Both are in partition {paid}, so shipping reads {read}."
-    elif read.startswith("paid"):
+        says = f"Both are in partition {paid}, so shipping reads {order}."
+    elif read[0] == "paid":
         kind = LATE
         says = (
-            f"created is in partition {created}, paid in {paid}. Shipping reads {read}."
+            f"“created” is in partition {created}, “paid” in {paid}. Shipping reads"
+            f" {order}."
         )
     else:
         kind = LUCK
         says = (
-            f"created is in partition {created}, paid in {paid}. Shipping happens to"
-            f" read {read}, but nothing promises that."
+            f"“created” is in partition {created}, “paid” in {paid}. Shipping happens"
+            f" to read {order}, but nothing promises that."
         )
     return Sight(trace, kind, says)
 
@@ -204,8 +206,8 @@ ASLEEP_MS = 20_300
 MEMBERS = {"pays": "A", "pays 2": "B"}
 PAID_TWICE = {
     "AA": (
-        "A was evicted, woke up and paid order {}. Its commit was refused. Back in the"
-        " group, it got the order again, and paid it again."
+        "A was evicted, woke up and paid order {}, but its commit was refused. Back in"
+        " the group, it paid that order again."
     ),
     "AB": (
         "A was evicted, and its orders went to B. Then A woke up and paid order {}, and"
@@ -406,14 +408,14 @@ def gated(place: int, committed: bool) -> Sight:
         [aborted] = _all(trace, "MarkerWritten")
         believed_s = (aborted.at - sent_ms) / 1000
         says = (
-            f"The auditor reads 20 euros immediately. {believed_s:.0f} s later the"
-            " transaction is aborted, and the auditor doesn’t hear of it."
+            f"The auditor counts 25 euros. {believed_s:.0f} s later 20 of them are"
+            " aborted, and it isn’t told."
         )
     else:
         kind = WAITS
         says = (
             f"The kiosk’s 5 euros wait for {waited_s:.0f} s behind a shop that is dead."
-            " The 20 euros are never read."
+            " The auditor never counts the other 20."
         )
     return Sight(trace, kind, says)
 
@@ -493,7 +495,7 @@ CASES = (
     Case(
         "gate",
         "transaction.timeout.ms",
-        [f"{seconds} s" for seconds in TIMEOUTS_S],
+        [f"{1000 * seconds} ({seconds} s)" for seconds in TIMEOUTS_S],
         "isolation.level=read_committed",
         2,
         gated,

@@ -11,11 +11,17 @@ def values_read(trace: Iterable[Event]) -> str:
     """The values that consumers got, in the order they got them: "created, then
     paid".
     """
-    values = []
-    for event in trace:
-        if event.kind == "RecordsPolled":
-            values += [value for _, _, value in event.detail["records"]]
-    return ", then ".join(values)
+    return ", then ".join(each_value_read(trace))
+
+
+def each_value_read(trace: Iterable[Event]) -> list[str]:
+    """The values that consumers got, in the order they got them."""
+    return [
+        value
+        for event in trace
+        if event.kind == "RecordsPolled"
+        for _, _, value in event.detail["records"]
+    ]
 
 
 def of_kind(kind: str) -> Callable[[Event], bool]:

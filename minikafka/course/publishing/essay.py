@@ -18,6 +18,7 @@ from minikafka.course.experiments.essay_runs import (
     LATE,
     LOST,
     LUCK,
+    TIMEOUTS_S,
     TWICE,
     WAITS,
     WELL,
@@ -77,6 +78,7 @@ MARKS = {
         for order in range(2)
         for where in ("before", "between", "after")
     ],
+    "gate": [f"{seconds} s" for seconds in TIMEOUTS_S],
 }
 # An order's way: those who have it, and what lies between them (without a name), with
 # the sections that are about each.

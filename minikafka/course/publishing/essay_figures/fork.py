@@ -206,9 +206,10 @@ def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
         if x < axis.left or any(x - 6 < line < box.x for line in lines):
             x = max(lines) + 8
     if waited_ms >= LEAST_WAIT_MS:
-        x, waits = box.right + 12, f"waits {waited_ms / 1000:.1f} s"
+        lasted = f"{waited_ms / 1000:.1f} s"
+        x, waits = box.right + 12, lasted if d.phone else f"waits {lasted}"
         if d.long(waits) + 12 > box.w:
-            text, waits = f"{text} after {waited_ms / 1000:.1f} s", ""
+            text, waits = f"{text} after {lasted}", ""
         elif x + d.long(text, bold=True) > d.width:
             text, waits = "", f"{waits}, {text}"
         d.bar(f"{key}/waits", box, WAITING)

@@ -83,12 +83,12 @@ def read(trace: Sequence[Event]) -> Facts:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     high = 28 if d.phone else 32
-    left, top = (0, 242) if d.phone else (128, 136)
+    left, top = (0, 258) if d.phone else (128, 136)
     axis = Axis(Stretch(0, END_MS, left, width - 2))
     x = 98 if d.phone else left
     wide = (width - x - 10) / 3 - 8 if d.phone else 112
     _open_log(d, run, x, wide)
-    _ended_log(d, run, Point(x + 16, 144) if d.phone else Point(width - 354, 28), wide)
+    _ended_log(d, run, Point(x + 16, 150) if d.phone else Point(width - 354, 28), wide)
     low = _transaction(d, run, axis, top, high)
     row = low + (50 if d.phone else 28)
     d.lane(READER, READER, axis, row, high)
@@ -115,10 +115,12 @@ def _transaction(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> flo
     box = axis.box(run.opened_ms, run.aborted_ms, y, high)
     d.bar("open", box, STOPPED)
     late = axis.x(run.late_ms)
-    text = "unfinished"  # for it is the gate that is open, or shut
+    text, ends = "unfinished", "aborted"  # for it is the gate that is open, or shut
     if d.long(text) + 20 <= late - box.x:
         d.plate("open/plate", (box.x + late) / 2, y + high / 2, text, "ink", "paper")
-    d.say("aborted", box.right + 8, y + high / 2, "aborted", LOST, bold=True)
+    else:
+        ends = f"{text}, then {ends}"
+    d.say("aborted", box.right + 8, y + high / 2, ends, LOST, bold=True)
     d.upright("late", late, y, low + 14, "ink", width=1.5)
     d.say("late/words", late + 6, low + 10, "timed out", bold=True)
     for at_ms in range(every := BROKER_CONFIGS[LOOKS_EVERY].default, END_MS, every):
@@ -138,11 +140,16 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     d.record("log/opened", box, run.opened, GONE, width=2)
     d.record("log/behind", behind, run.behind)
     way = box.bottom + 18
-    # open, it is lifted, and leaves the way free
-    low, fill, line, state = way + 10, WAITS, WAITS, "shut"
-    if not run.is_heeded:
-        low, fill, line, state = way - 12, "paper", "quiet", "open"
-    d.rect("gate", x, box.y, 8, low - box.y, fill, line, r=2, width=1.5)
+    if run.is_heeded:
+        gate, fill, line, state = (
+            Box(x, box.y, 8, way + 10 - box.y),
+            WAITS,
+            WAITS,
+            "shut",
+        )
+    else:  # it is lifted, and leaves the way free
+        gate, fill, line, state = Box(x, 1, 8, box.y - 5), "paper", "quiet", "open"
+    d.rect("gate", *gate, fill, line, r=2, width=1.5)
     d.say("gate/name", x - 8, box.y + 9, "gate:", bold=True, anchor="end")
     d.say("gate/state", x - 8, box.y + 28, state, anchor="end")
     name = d.long(READER, bold=True) + 6
@@ -154,7 +161,7 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
 
 
 def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
-    """The partition when the transaction has ended."""
+    """The partition when the transaction has ended, and what the auditor counts."""
     box = Box(*place, wide, HIGH)
     behind = box._replace(x=box.right + 8)
     d.say("ended", box.x, box.y - 18, "when it has ended", "quiet")
@@ -162,10 +169,18 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     d.record("ended/behind", behind, run.behind)
     marker = box._replace(x=behind.right + 8)
     d.record("ended/marker", marker, "abort", Paint("chip", "rule", "quiet"))
-    if run.is_heeded:
-        way = box.bottom + 18
-        d.say("ended/reader", box.x - 8, way, READER, bold=True, anchor="end")
-        d.tip("ended/way", box.x, way, behind.right, way, "ink")
+    counted, kept = sum(_euros(each.value) for each in run.read), _euros(run.behind)
+    way = box.bottom + 18
+    name = f"{READER}: "
+    d.say("ended/reader", box.x, way, name, bold=True)
+    text = f"{counted} euros" + (f", should be {kept}" if counted != kept else "")
+    ink = "actor3" if counted == kept else LOST
+    d.say("ended/counts", box.x + d.long(name, bold=True), way, text, ink, bold=True)
+
+
+def _euros(value: str) -> int:
+    """20 for "20 euros"."""
+    return int(value.split()[0])
 
 
 def _auditor(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:

@@ -55,7 +55,7 @@ def read(trace: Sequence[Event]) -> Facts:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     pitch, high, wide = (36, 30, 86) if d.phone else (46, 36, 92)
-    top = 120 if d.phone else 30
+    top = 144 if d.phone else 30
     left, right = (GUTTER, 266) if d.phone else (420, 680)
     rows = [top + number * pitch for number in range(max(r.partitions for r in runs))]
     d.say("title", left, top - 16, "the partitions", "quiet")
@@ -69,7 +69,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         else:
             d.level(f"row/{number}", left, right, y + high / 2, "rule", dash="2 5")
     # the place of a sum: above the partitions, or on their left
-    sums_y = (36, 66) if d.phone else (rows[1] - 5, rows[-2] - 15)
+    sums_y = (36, 90) if d.phone else (rows[1] - 5, rows[-2] - 15)
     taken: set[int] = set()
     for each, y in zip(run.written, sums_y, strict=True):
         home = Box(
@@ -83,6 +83,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         is_lower = each.partition == max(other.partition for other in run.written)
         aside = GUTTER - (30 if is_lower else 16)
         _sum(d, each, y, wide, Point(left - 4, home.y + home.h / 2), aside)
+    _grows(d, run, sum(sums_y) / 2, left)
     _shipping(d, run, rows, Point(right, high / 2), wide)
     d.high = rows[-1] + pitch
     return d
@@ -113,6 +114,20 @@ def _sum(
         d.path(f"{key}/tip/head", *home, "M0,0l-8,-4.5v9z", fill="quiet")
     else:
         d.tip(f"{key}/tip", x, y, *home)
+
+
+def _grows(d: Sheet, run: Facts, y: float, left: float) -> None:
+    """What happens between the two records. left: of the partitions."""
+    before, now = (each.partitions for each in run.written)
+    text = (
+        f"{before} → {now} partitions" if now != before else f"still {now} partitions"
+    )
+    begin = GUTTER if d.phone else 0
+    end = d.width if d.phone else left - 100
+    look: Look = {"bold": now != before}
+    words = begin + d.long(text, **look) + 12
+    d.say("grows", begin, y, text, **look)
+    d.level("grows/line", words, end, y, "quiet", dash="4 4")
 
 
 def _shipping(

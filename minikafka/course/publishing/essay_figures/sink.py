@@ -17,10 +17,11 @@ from minikafka.course.publishing.essay_figures.frame import (
     of_kind,
     seconds,
 )
-from minikafka.theatre.drawing import Drawing, Look
+from minikafka.theatre.drawing import Box, Drawing, Look
 from minikafka.trace import Event
 
 SINCE_MS = 500
+RADIUS = 10  # of a mark
 AGAIN = SECOND._replace(line="paper")
 
 
@@ -124,7 +125,7 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
             middle,
             str(each.order),
             paint,
-            r=9.5 if d.phone else 10,
+            r=RADIUS,
         )
     right: Look = {"anchor": "end"}
     ink = TWICE if len(sink.added) > len(before) else "ink"
@@ -161,9 +162,15 @@ def _second_step(
     """The time between its two steps, up to the commit, or until it is killed."""
     end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
     d.rect(key, *axis.box(added.at_ms, end_ms, y - 2, 4), MARK.fill)
-    if added.committed_ms:
-        # higher than a mark: the next order is often added immediately
-        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, y - 17, 3, 34, MARK.fill)
+    if not added.committed_ms:
+        return
+    # higher than a mark, and not through it: the next order is often added immediately
+    x, low, high = axis.x(end_ms), 0.0, 17.0
+    if any(abs(axis.x(each.at_ms) - x) < RADIUS + 3 for each in sink.added):
+        low, high = RADIUS + 3.0, 22.0
+    for side, begin in (("above", y - high), ("below", y + low)):
+        box = Box(x - 1.5, begin, 3, high - low)
+        d.rect(f"{key}/commit/{side}", *box, MARK.fill)
 
 
 def words(run: Facts) -> str:

@@ -9,6 +9,7 @@ from minikafka.course.publishing.essay_figures.frame import (
     DONE,
     FIRST,
     GONE,
+    LOST,
     MARK,
     STOPPED,
     Axis,
@@ -94,7 +95,7 @@ def _short(value: str) -> str:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch = (24, 50) if d.phone else (26, 34)
+    high, pitch = (26, 58) if d.phone else (26, 34)
     left, top = (0.0, 50.0) if d.phone else (128.0, 24.0)
     gap, later = (74, 80) if d.phone else (110, 220)
     middle = width - 2 - later - gap
@@ -144,12 +145,17 @@ def _killed(
     close, later = axis.stretches
     for key, begin, part in (("dead", x, close), ("dead/later", later.left, later)):
         d.bar(key, Box(begin, rows[2], part.right - begin, high), STOPPED, "dead")
-    d.killed("killed", x, 12, rows[2] + high)
+    if d.phone:  # it doesn't cross the lanes' names
+        d.cross("killed", x, 12, 5)
+        for number, y in enumerate(rows[:3]):
+            d.upright(f"killed/{number}", x, y - 2, y + high + 2, LOST, width=2)
+    else:
+        d.killed("killed", x, 12, rows[2] + high)
 
 
 def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> None:
     """Those of the tenth of a second; a mark never hides the one before."""
-    r = 9.2 if d.phone else 10
+    r = 11 if d.phone else 10
     free_from = 0.0
     for each in marks:
         if each.at_ms <= CLOSE_MS[1]:
