@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.apart]
 # how runs end without the switch, and with it
 ENDS = {
     "key": ({WELL, LATE, LUCK}, set()),
-    "batch": ({LATE, TWICE}, {WELL}),
+    "batch": ({WELL, LATE, TWICE}, {WELL}),
     "commit": ({WELL, LOST}, {WELL, TWICE}),
     "rebalance": ({WELL, WAITS, TWICE}, {WELL, WAITS}),
     "watermark": ({WAITS, LOST}, {WAITS}),

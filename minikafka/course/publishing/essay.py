@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from minikafka.course.experiments.essay_runs import (
     BACK,
     CASES,
+    FIRST_MESSAGES,
     LATE,
     LOST,
     LUCK,
@@ -72,7 +73,14 @@ WORDS = {
 }
 # Short labels under a slider whose places have long names.
 MARKS = {
-    "batch": [f"{what}\n{order}" for what in ("answer", "order") for order in range(3)],
+    "batch": [
+        "nothing",
+        *(
+            f"{what}\n{order}"
+            for what in ("answer", "order")
+            for order in FIRST_MESSAGES
+        ),
+    ],
     "commit": [
         f"{where}\norder {order}"
         for order in range(2)

@@ -115,7 +115,7 @@ class Grid(NamedTuple):
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    left, high, way = (88, 30, 46) if d.phone else (148, 34, 54)
+    left, high, way = (80, 30, 46) if d.phone else (148, 34, 54)
     first = Row(2, 2 + high)
     log = Row(first.bottom + way, first.bottom + way + high + 6)
     again = Row(log.bottom + way, log.bottom + way + high)
@@ -212,13 +212,21 @@ def _beside(d: Sheet, run: Facts, grid: Grid) -> None:
     copies = [each.order for each in run.log if each.is_copy]
     if copies:
         text = "second copies" if len(copies) > 1 else "second copy"
-        d.say("copies", x, grid.log.top - 14, text, TWICE, bold=True)
+        _swatch(d, "copies", x, grid.log.top - 14, text, SECOND, TWICE)
     if any(each.is_overtaken for each in run.log):
-        end = grid.box(len(run.log), grid.log).x + 6
-        d.say("overtaken", end, grid.log.middle, "overtaken", LOST, bold=True)
+        end = grid.box(len(run.log), grid.log).x
+        _swatch(d, "overtaken", end, grid.log.middle, "overtaken", OVERTAKEN, LOST)
     if run.dropped:
         text = f"{_range('order', run.dropped)} dropped"
         d.say("dropped", x, grid.again.middle, text, "quiet", bold=True)
+
+
+def _swatch(
+    d: Sheet, key: str, x: float, y: float, text: str, paint: Paint, ink: str
+) -> None:
+    """What the records in this paint are."""
+    d.rect(f"{key}/swatch", x, y - 6, 12, 12, paint.fill, paint.line, r=2, width=2)
+    d.say(key, x + 16, y, text, ink, bold=True)
 
 
 def _range(what: str, orders: Sequence[str]) -> str:

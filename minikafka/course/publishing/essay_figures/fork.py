@@ -109,39 +109,40 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     high, pitch, top = (26, 38, 34) if d.phone else (28, 38, 34)
     left = PHONES_NAMES if d.phone else NAMES
-    rows = [top + number * pitch for number in range(3 + len(WRITERS))]
+    # the network between its two sides: a leader each, and who writes to it
+    lonely, first, network, other, web = (top + number * pitch for number in range(5))
     end_ms = max(each.done_ms for r in runs for each in r.writes) + 1000
     axis = Axis(Stretch(-BEFORE_MS, end_ms, left, width - 2))
     new = next(each.new for each in runs if each.new)
-    names = ["network", f"broker {run.old}", f"broker {new}"]
-    for who, value in WRITERS.items():
-        names.append(who if d.phone else f"{who} writes {value}")
-    for number, y in enumerate(rows):
-        d.ground(f"lane/{number}", axis, y, high)
-    bars = {run.old: axis.box(-BEFORE_MS, run.old_ms or end_ms, rows[1], high)}
+    names = {first: f"broker {run.old}", network: "network", other: f"broker {new}"}
+    for y, (who, value) in zip((lonely, web), WRITERS.items(), strict=True):
+        names[y] = who if d.phone else f"{who} writes {value}"
+    for y in names:
+        d.ground(f"lane/{y:g}", axis, y, high)
+    bars = {run.old: axis.box(-BEFORE_MS, run.old_ms or end_ms, first, high)}
     if run.new and run.elected_ms is not None:
-        bars[run.new] = axis.box(run.elected_ms, end_ms, rows[2], high)
+        bars[run.new] = axis.box(run.elected_ms, end_ms, other, high)
         d.bar("new", bars[run.new], OTHER)
     d.bar("old", bars[run.old], FIRST)
     if run.new:
         _both_lead(d, run, bars, top)
     lasted = f"cut for {run.healed_ms / 1000:.0f} s"
-    cut = axis.box(0, run.healed_ms, rows[0], high)
+    cut = axis.box(0, run.healed_ms, network, high)
     d.bar("cut", cut, STOPPED, lasted)
     if "cut/plate" not in d.shapes:
-        d.say("cut/words", cut.right + 8, rows[0] + high / 2, lasted)
+        d.say("cut/words", cut.right + 8, network + high / 2, lasted, halo="wash")
     edges = [bars[run.new].x, bars[run.old].right] if run.new else []
     for each in run.writes:
         edges += [axis.x(taken.at_ms) for taken in each.taken]
     for broker, box in bars.items():
         ink = "on1" if broker == run.old else "actor1"
         _within(d, f"leads/{broker}", box, edges, "leads", ink)
-    for each, y in zip(run.writes, rows[3:], strict=True):
+    for each, y in zip(run.writes, (lonely, web), strict=True):
         _write(d, run, each, axis, Box(left, y, 0, high))
         _taken(d, each, axis, bars, y + high / 2)
-    for number, (name, y) in enumerate(zip(names, rows, strict=True)):
-        d.say(f"lane/{number}/name", 0, y + high / 2, name, bold=True)
-    foot = rows[-1] + high + 6
+    for y, name in names.items():
+        d.say(f"lane/{y:g}/name", 0, y + high / 2, name, bold=True)
+    foot = web + high + 6
     d.times(axis, foot, seconds(0, 30, 10))
     d.high = _logs(d, run, foot + 58)
     return d
@@ -180,7 +181,8 @@ def _taken(d: Sheet, write: Write, axis: Axis, bars: dict[int, Box], y: float) -
     """The leaders that took it."""
     for number, taken in enumerate(write.taken):
         key, x = f"write/{write.value}/taken/{number}", axis.x(taken.at_ms)
-        end = bars[taken.broker].bottom - 8
+        bar = bars[taken.broker]
+        end = bar.bottom - 8 if bar.y < y else bar.y + 8
         d.upright(key, x, end, y, "ink", width=1.5)
         d.circle(f"{key}/end", x, end, 3.5, "ink", "paper")
         if number:  # it is sent again

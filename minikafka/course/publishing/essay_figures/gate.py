@@ -26,6 +26,7 @@ from minikafka.trace import Event
 WRITER, READER = "shop", "auditor"
 LOOKS_EVERY = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 HIGH = 40  # a record
+GATE = Box(0, 0, 8, 84)  # shut
 LOOK = 3.5  # the coordinator's
 END_MS = 100_000  # of the axis: the longest run, and room for what it ends with
 
@@ -83,12 +84,12 @@ def read(trace: Sequence[Event]) -> Facts:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     high = 28 if d.phone else 32
-    left, top = (0, 258) if d.phone else (128, 136)
+    left, top = (0, 272) if d.phone else (128, 148)
     axis = Axis(Stretch(0, END_MS, left, width - 2))
     x = 98 if d.phone else left
     wide = (width - x - 10) / 3 - 8 if d.phone else 112
     _open_log(d, run, x, wide)
-    _ended_log(d, run, Point(x + 16, 150) if d.phone else Point(width - 354, 28), wide)
+    _ended_log(d, run, Point(x + 16, 164) if d.phone else Point(width - 354, 40), wide)
     low = _transaction(d, run, axis, top, high)
     row = low + (50 if d.phone else 28)
     d.lane(READER, READER, axis, row, high)
@@ -135,21 +136,19 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     stops it, or stands open for it.
     """
     d.say("log", x + 16, 10, "the log while the transaction is open", "quiet")
-    box = Box(x + 16, 28, wide, HIGH)
+    box = Box(x + 16, 40, wide, HIGH)
     behind = box._replace(x=box.right + 8)
     d.record("log/opened", box, run.opened, GONE, width=2)
     d.record("log/behind", behind, run.behind)
     way = box.bottom + 18
-    if run.is_heeded:
-        gate, fill, line, state = (
-            Box(x, box.y, 8, way + 10 - box.y),
-            WAITS,
-            WAITS,
-            "shut",
-        )
-    else:  # it is lifted, and leaves the way free
-        gate, fill, line, state = Box(x, 1, 8, box.y - 5), "paper", "quiet", "open"
+    hinge = box.y - 12
+    gate = GATE._replace(x=x, y=hinge - 4)
+    state, fill, line = "shut", WAITS, WAITS
+    if not run.is_heeded:  # it hangs level, and leaves the way free
+        gate = gate._replace(w=gate.h, h=gate.w)
+        state, fill, line = "open", "paper", WAITS
     d.rect("gate", *gate, fill, line, r=2, width=1.5)
+    d.circle("gate/hinge", x + 4, hinge, 4, "ink")
     d.say("gate/name", x - 8, box.y + 9, "gate:", bold=True, anchor="end")
     d.say("gate/state", x - 8, box.y + 28, state, anchor="end")
     name = d.long(READER, bold=True) + 6
@@ -164,7 +163,8 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     """The partition when the transaction has ended, and what the auditor counts."""
     box = Box(*place, wide, HIGH)
     behind = box._replace(x=box.right + 8)
-    d.say("ended", box.x, box.y - 18, "when it has ended", "quiet")
+    y = box.y - (18 if d.phone else 30)
+    d.say("ended", box.x, y, "when it has ended", "quiet")
     d.cut("ended/opened", box, run.opened)
     d.record("ended/behind", behind, run.behind)
     marker = box._replace(x=behind.right + 8)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
+    LOST,
     MARK,
     SECOND,
     STOPPED,
@@ -17,7 +18,7 @@ from minikafka.course.publishing.essay_figures.frame import (
     of_kind,
     seconds,
 )
-from minikafka.theatre.drawing import Box, Drawing, Look
+from minikafka.theatre.drawing import Drawing, Look
 from minikafka.trace import Event
 
 SINCE_MS = 500
@@ -113,11 +114,10 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
         if not sink.is_one_step:
             _second_step(d, f"{key}/step/{number}", sink, each, axis, middle)
             if each.committed_ms is None:
-                usual_ms = sink.added[0].committed_ms or each.at_ms
-                x = axis.x(each.at_ms + usual_ms - sink.added[0].at_ms)
+                x = axis.x(sink.killed.at_ms if sink.killed else each.at_ms) + 14
                 due = f"{key}/step/{number}/due"
-                look: Look = {"width": 2.5, "dash": "4 3"}
-                d.upright(due, x, middle - 22, middle + 22, MARK.fill, **look)
+                d.upright(due, x, y - 18, y + high, LOST, width=2.5, dash="4 3")
+                d.say(f"{due}/words", x + 6, y - 11, "no commit", LOST, bold=True)
         x = axis.x(each.at_ms)
         d.mark(
             f"{key}/{number}",
@@ -146,14 +146,8 @@ def _how(d: Sheet, sink: Sink, x: float, y: float) -> None:
     adds = "adds,"
     d.say(f"{sink.name}/how", x + 12, y, adds, "quiet")
     x += 22 + d.long(adds)
-    d.rect(f"{sink.name}/how/commits", x, y - 9, 3, 18, MARK.fill)
-    d.say(f"{sink.name}/how/then", x + 10, y, "commits", "quiet")
-    if any(each.committed_ms is None for each in sink.added):
-        x += 28 + d.long("commits")
-        look: Look = {"width": 2.5, "dash": "4 3"}
-        d.upright(f"{sink.name}/how/due", x, y - 9, y + 9, MARK.fill, **look)
-        said = "never came" if d.phone else "a commit that never came"
-        d.say(f"{sink.name}/how/never", x + 8, y, said, "quiet")
+    _flag(d, f"{sink.name}/how/commits", x, y + 9, 18)
+    d.say(f"{sink.name}/how/then", x + 16, y, "commits", "quiet")
 
 
 def _second_step(
@@ -162,15 +156,15 @@ def _second_step(
     """The time between its two steps, up to the commit, or until it is killed."""
     end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
     d.rect(key, *axis.box(added.at_ms, end_ms, y - 2, 4), MARK.fill)
-    if not added.committed_ms:
-        return
-    # higher than a mark, and not through it: the next order is often added immediately
-    x, low, high = axis.x(end_ms), 0.0, 17.0
-    if any(abs(axis.x(each.at_ms) - x) < RADIUS + 3 for each in sink.added):
-        low, high = RADIUS + 3.0, 22.0
-    for side, begin in (("above", y - high), ("below", y + low)):
-        box = Box(x - 1.5, begin, 3, high - low)
-        d.rect(f"{key}/commit/{side}", *box, MARK.fill)
+    if added.committed_ms:
+        # above the marks, as the next order is often added immediately
+        _flag(d, f"{key}/commit", axis.x(end_ms), y, 24)
+
+
+def _flag(d: Sheet, key: str, x: float, y: float, high: float) -> None:
+    """A commit: a pole from here upwards."""
+    d.rect(key, x - 1.5, y - high, 3, high, MARK.fill)
+    d.path(f"{key}/flag", x + 1, y - high, "M0,0l10,4.5l-10,4.5z", fill=MARK.fill)
 
 
 def words(run: Facts) -> str:
