@@ -303,7 +303,16 @@ def test_the_cheat_sheet_stands_between_the_sites_header_and_foot(browser, tmp_p
 
 
 @pytest.mark.browser
-def test_on_a_phone_a_command_goes_on_below_but_not_within_a_flag_and_values_are_named(
+def test_the_two_columns_of_the_cheat_sheet_end_level(browser, tmp_path):
+    page = opened(browser, site.cheat_sheet(), tmp_path)
+    bottoms = "all => all.map(e => e.getBoundingClientRect().bottom)"
+    lasts = page.locator(".columns section:last-child")
+    left, right = lasts.evaluate_all(bottoms)
+    assert abs(left - right) < 40
+
+
+@pytest.mark.browser
+def test_on_a_phone_a_command_goes_on_below_but_not_behind_a_flag_and_values_are_named(
     browser, tmp_path
 ):
     page = opened(browser, site.cheat_sheet(), tmp_path)
@@ -312,6 +321,9 @@ def test_on_a_phone_a_command_goes_on_below_but_not_within_a_flag_and_values_are
     assert page.locator("pre").evaluate_all(cut) == 0
     parts = "all => all.map(e => e.getClientRects().length)"
     assert set(page.locator("pre i").evaluate_all(parts)) == {1}
+    assert {"-t orders", "--time -1", "--list"} <= set(
+        page.locator("pre i").all_text_contents()
+    )
     said = "all => all.map(e => getComputedStyle(e, '::before').content)"
     row = page.locator(".settings tr").nth(1).locator("td")
     assert row.evaluate_all(said) == ["none", '"default: "', '"change it when: "']

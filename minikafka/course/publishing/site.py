@@ -170,6 +170,8 @@ BEGINS = re.compile(
 # what a cell printed, and a line of a table that is wider than the page
 PRINTED = re.compile("<pre>(?!<)(.*?)</pre>", re.DOTALL)
 A_WIDE_ROW = re.compile(r"(?m)^(?=.{97}).*\S {3,}\S")
+# what stays on one line of a command: a flag with its value, a name with a hyphen
+WHOLE = re.compile(r"(?<!\S)--?[a-zA-Z]\S*(?: (?!-[a-zA-Z-])\S+)?|\S*-\S*")
 # where to begin, by what one wants: the lesson, the aim, and the way from there
 # the ways into the course: name, and which lessons
 AIMS = (
@@ -421,11 +423,11 @@ def cheat_sheet() -> str:
 
 def _lines(found: re.Match[str]) -> str:
     """Commands, each in an element of its own, which sets off where a line goes on. It
-    goes on at a space, not within a flag.
+    goes on at a space, not within a flag or between a flag and its value.
     """
     lines = []
     for line in found[2].strip().split("\n"):
-        words = re.sub(r"\S*-\S*", r"<i>\g<0></i>", line)
+        words = WHOLE.sub(r"<i>\g<0></i>", line)
         lines.append(f"<span>{words}</span>")
     return found[1] + "".join(lines)
 
