@@ -298,6 +298,10 @@ def test_the_glossary_leaves_the_terms_that_are_asked_for(tab):
     assert "zombie" in " ".join(terms) and len(terms) < 10
     page.click("#all")
     assert page.locator("tbody tr:visible").count() > 100
+    assert not page.is_visible("#all")
+    page.fill("#words", "zombie")
+    page.click(".letters a >> nth=0")
+    assert page.locator("tbody tr:visible").count() > 100
 
 
 def serious(page):

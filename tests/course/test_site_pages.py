@@ -129,6 +129,17 @@ def test_known_differences_stand_below_what_was_asked_about():
     assert heads == ["what differs", "why"]
 
 
+def test_a_letter_of_the_glossary_leads_to_the_first_term_that_begins_with_it():
+    html = site.reading("glossary")
+    letters = re.findall('<a href="#(.)">(.)</a>', html)
+    led_to = re.findall(r'<tr id="(.)">\s*<td[^>]*>(?:<code>)?(.)', html)
+    assert len(letters) > 20 and [name for name, _ in led_to] == sorted(
+        name for name, _ in letters
+    )
+    for name, begins in letters + led_to:
+        assert begins.lower() == name
+
+
 def test_a_long_name_in_a_table_breaks_at_its_joints():
     html = site_tables.fitted(
         "<table><thead><tr><th>a</th></tr></thead><tr><td><code>INVALID_TXN_STATE_ERROR"

@@ -6,7 +6,7 @@ const sections = [...document.querySelectorAll('main section')];
 const folded = document.querySelectorAll('section > details');
 const texts = new Map(items.map(item => [item, item.textContent.toLowerCase()]));
 const chosen = [...document.querySelectorAll('#filters select')];
-const words = document.getElementById('words'), told = document.getElementById('told');
+const [words, told, all] = ['words', 'told', 'all'].map(id => document.getElementById(id));
 
 function fits(item, typed) {
   const text = texts.get(item);
@@ -19,6 +19,7 @@ function look() {
   for (const item of items) item.hidden = !fits(item, typed);
   for (const section of sections) section.hidden = !items.some(item => !item.hidden && section.contains(item));
   for (const part of folded) part.open = typed.length > 0;
+  all.hidden = !typed.length && chosen.every(list => !list.value);
   const shown = items.filter(item => !item.hidden).length, what = told.dataset.what;
   told.textContent = shown === items.length ? `all ${shown} ${what}` : `${shown} of ${items.length} ${what}`;
 }
@@ -30,7 +31,7 @@ function showAll() {
 
 document.getElementById('filters').hidden = false;
 for (const field of [...chosen, words]) field.addEventListener('input', look);
-document.getElementById('all').addEventListener('click', showAll);
+all.addEventListener('click', showAll);
 // on a phone a button opens the lists
 const more = document.getElementById('more');
 more?.addEventListener('click', () => more.setAttribute('aria-expanded', more.ariaExpanded !== 'true'));

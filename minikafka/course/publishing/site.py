@@ -202,6 +202,7 @@ AIMS = (
     ),
 )
 A_NUMBER = re.compile(r"<td>(\d\d)</td>")  # of a lesson, in a table
+A_TERM = re.compile(r"<tr>\s*<td>(?:<code>)?(\w)")  # the glossary's rows begin so
 NUMBER = re.compile(r"\b\d\d\b")
 OF_LESSONS = re.compile(r"\b[Ll]essons? \d\d(?:(?:, | and | to )\d\d)*")  # in a text
 A_LESSON = re.compile(r"\b(\d\d)\b(?: to (\d\d))?")
@@ -850,13 +851,28 @@ def reading(name: str) -> str:
 
 
 def glossary(html: str) -> str:
-    """Its tables, with a box that leaves the terms that are asked for."""
+    """Its tables, with letters that lead to the terms, and a box that leaves those that
+    are asked for.
+    """
     table = html.index("<table")
+    tables = A_NUMBER.sub(lambda found: f"<td>{_number(found[1])}</td>", html[table:])
+    terms, *others = re.split("(?=<h2)", tables)
+    letters: list[str] = []
+
+    def led_to(row: re.Match[str]) -> str:
+        """The row, with a name if it is the first with its letter."""
+        letter = row[1].lower()
+        if letter in letters:
+            return row[0]
+        letters.append(letter)
+        return row[0].replace("<tr>", f'<tr id="{letter}">')
+
+    terms = A_TERM.sub(led_to, terms)
+    sections = [f"<section>\n{each}</section>" for each in (terms, *others)]
     parts = {
         "begins": html[:table],
-        "tables": A_NUMBER.sub(
-            lambda found: f"<td>{_number(found[1])}</td>", html[table:]
-        ),
+        "letters": "".join(f'<a href="#{each}">{each.upper()}</a>' for each in letters),
+        "sections": "\n".join(sections),
     }
     return filtered(READINGS["glossary"], "site_glossary.html", parts)
 

@@ -87,7 +87,7 @@ def _labelled(table: str) -> str:
         table = _grouped(table)
     head = table.partition("</thead>")[0]
     heads = [_plain(each) for each in re.findall(r"<th\b.*?>(.*?)</th>", head)]
-    rows = re.split("(?=<tr>)", table)
+    rows = re.split("(?=<tr)", table)
     labelled = "".join(_row(row, heads) for row in rows)
     if COMPARED in heads:
         labelled = re.sub("<tr>\\s*<td.*?</tr>", _compared, labelled, flags=re.DOTALL)
