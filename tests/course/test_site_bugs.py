@@ -21,6 +21,13 @@ def test_the_page_shows_each_program_and_what_it_printed_with_both_versions():
         assert f'href="#{bug.id}"' in html
 
 
+def test_a_table_leads_to_each_bug_and_says_whose_it_is_and_where_it_ended():
+    begins = site.bugs_page().partition("<section")[0]
+    for bug in bugs():
+        row = begins.partition(f'<a href="#{bug.id}">')[2].partition("</tr>")[0]
+        assert row.startswith(bug.title) and bug.client in row and bug.until in row
+
+
 def test_every_bug_was_told_in_public_and_the_front_page_leads_to_them():
     for bug in bugs():
         assert bug.reports, bug.id

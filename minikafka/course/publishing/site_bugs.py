@@ -25,10 +25,10 @@ def parts() -> dict[str, str]:
 
 
 def _line(bug: Bug) -> str:
-    """A bug in the list of all."""
+    """A bug in the table of all."""
     link = f'<a href="#{bug.id}">{escape(bug.title)}</a>'
-    where = escape(f"{bug.client}, fixed in {bug.until}")
-    return f"<li>{link} <span>{where}</span></li>"
+    cells = (link, escape(bug.client), escape(bug.until))
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
 def _section(bug: Bug) -> str:
