@@ -47,7 +47,7 @@ killed at each call of its sink, and starts again: its table has each record onc
 the call was. The file sink keeps that promise to Spark alone: after at least {twice} of its
 {files} kills pandas, which knows nothing of the sink's lists, reads a batch twice.
 
-Each row below is one kill.
+Each line below is one kill.
 """
 HOW = """\
 ## How it was done
@@ -267,22 +267,30 @@ def page(found):
     )
     parts = [told]
     for sink, kills in KILLS.items():
-        results = {found[sink, kill] for kill in kills}
         parts.append(f"## {sink[0].upper()}{sink[1:]}")
-        heads, rows = list(HEADS), [(kill.where, kill.at) for kill in kills]
-        if len(results) == 1:
-            ends = f"After each of its {len(kills)} kills the table is {results.pop()}."
-            parts.append(ends)
-        else:
-            heads.append("the table in the end")
-            rows = [
-                (*row, found[sink, kill]) for row, kill in zip(rows, kills, strict=True)
-            ]
-        lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
-        lines.insert(1, "|--" * len(heads) + "|")
-        parts.append("\n".join(lines))
+        parts += told_of(kills, [found[sink, kill] for kill in kills])
     parts.append(HOW)
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def told_of(kills, results):
+    """One sink's kills; what they have in common is said once, before them."""
+    heads, rows = list(HEADS), [(kill.where, kill.at) for kill in kills]
+    if len(set(results)) > 1:
+        heads.append("the table in the end")
+        rows = [(*row, end) for row, end in zip(rows, results, strict=True)]
+        return [table(heads, rows)]
+    ends = f"After each of its {len(kills)} kills the table is {results[0]}."
+    if len({kill.where for kill in kills}) > 1:
+        return [ends, table(heads, rows)]
+    where = f"The {kills[0].where} is killed just before it would:"
+    return [ends, where, "\n".join(f"- {kill.at}" for kill in kills)]
+
+
+def table(heads, rows):
+    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    lines.insert(1, "|--" * len(heads) + "|")
+    return "\n".join(lines)
 
 
 @contextmanager
