@@ -24,6 +24,7 @@ from tests.kafka import VERSION
 
 PAGE = Path(testing.__file__).with_name("known_differences.md")
 OF_JAVA = ("java_admin_of_one", "java_admin_of_three", "kafka_configs")
+NAMED = 3  # of so many tests a title has the names
 WORDS = ".error_message"  # how a pattern ends that is about the words of an error
 HEAD = f"""\
 # Known differences from Apache Kafka
@@ -103,10 +104,18 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def shown(found: Iterable[Difference]) -> str:
-    return table(
-        ("asked about", "what differs", "why"),
-        (("; ".join(each.what), coded(each.where), each.why) for each in found),
-    )
+    """A row for each; what many tests meet comes last."""
+    rows = []
+    for each in sorted(found, key=asked_by_many):
+        many = f"in {len(each.what)} tests"
+        about = many if asked_by_many(each) else "; ".join(each.what)
+        rows.append((about, coded(each.where), each.why))
+    return table(("asked about", "what differs", "why"), rows)
+
+
+def asked_by_many(each: Difference) -> bool:
+    """Whether the names of those who ask would be too long a title."""
+    return len(each.what) > NAMED
 
 
 def coded(names: Iterable[str]) -> str:
@@ -170,7 +179,7 @@ def text() -> str:
         table(("property", "our answer"), refused()) + "\n",
         "## Configs without effect\n",
         "They are taken, kept and described, as in Apache Kafka, and do nothing.\n",
-        table(("why", "configs"), without_effect()),
+        table(("reason", "configs"), without_effect()),
     ]
     return "\n".join(parts) + "\n"
 
