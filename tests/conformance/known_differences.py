@@ -171,8 +171,7 @@ def text() -> str:
         "## What brokers start with\n",
         "The marker `minikafka` and `serve --override` may set them to Apache Kafka's"
         " defaults.\n",
-        table(("config", "here", "Apache Kafka's default", "of"), started_with())
-        + "\n",
+        table(("config", "here", "Apache Kafka", "of"), started_with()) + "\n",
         "## Properties that are refused\n",
         "Apache Kafka starts with these, and then nobody can connect, join, commit or"
         " create.\n",

@@ -52,7 +52,7 @@ def test_every_cell_of_a_table_knows_the_name_of_its_column(name):
 def test_tables_of_one_page_have_the_same_columns():
     for name in ("settings_on_monday", "client_defaults"):
         html = site.reading(name)
-        assert html.count('class="measured"') == html.count("<table")
+        assert html.count('measured">') == html.count("<table")
     columns = ("setting", "set it to", "because", "without you it is", "lesson")
     assert sum(site_tables.WIDTHS[column] for column in columns) == 100
 
@@ -160,6 +160,33 @@ def test_on_a_phone_each_row_is_a_block_whose_cells_are_named(browser, tmp_path)
     page.set_viewport_size(PHONE)
     assert first.nth(1).evaluate(said) == '"set it to"'
     assert first.evaluate_all(tops) == sorted(set(first.evaluate_all(tops)))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["settings_on_monday", "the_larger_number"])
+def test_on_a_phone_the_cells_of_a_row_align_beside_their_names(
+    browser, tmp_path, name
+):
+    page = opened(browser, site.reading(name), tmp_path)
+    page.set_viewport_size(PHONE)
+    padding = "all => all.map(e => getComputedStyle(e).paddingLeft)"
+    cells = page.locator("td:not(:first-child):visible")
+    assert set(cells.evaluate_all(padding)) == {"104px"}
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+@pytest.mark.browser
+def test_on_a_phone_the_old_number_is_dashed_and_the_larger_one_solid(
+    browser, tmp_path
+):
+    page = opened(browser, site.reading("the_larger_number"), tmp_path)
+    page.set_viewport_size(PHONE)
+    border = "all => all.map(e => getComputedStyle(e).borderStyle)"
+    for row in page.locator("table >> nth=0").locator("tbody tr").all():
+        numbers = row.locator("td:nth-child(3) b")
+        assert numbers.evaluate_all(border) == ["dashed", "solid"]
+        was, now = map(int, numbers.all_text_contents())
+        assert was < now
 
 
 @pytest.mark.browser

@@ -27,7 +27,7 @@ WIDTHS = {
     "why": 58,
     "config": 46,
     "here": 12,
-    "Apache Kafka's default": 22,
+    "Apache Kafka": 22,
     "of": 20,
     "property": 54,
     "our answer": 46,
@@ -51,6 +51,10 @@ COMPARED = "default of"
 OTHER_NAME = re.compile(r"\S+ \((all|latest|none)\)")
 # columns, and letters in a cell: up to here a phone shows the table as a table
 FEW, SHORT = 3, 60
+# letters in a column's name: up to here a phone shows the cells beside their names
+NAME = 17
+# the numbers of the old boss and of the new one, in a cell of their own
+TWO_NUMBERS = re.compile(r"(?<=>)(\d), then (\d)<")
 CLIENT = r"(?:librdkafka|kafka-python)"  # named behind Java, each on a line of its own
 A_CLIENT = re.compile("kafka-python(?![^<]*>)")  # not within a tag
 LONG = re.compile(r"(?<![\w&/])[\w.]{16,}(?![^<]*>)")  # a name, not within a tag
@@ -100,6 +104,7 @@ def _labelled(table: str) -> str:
     if COMPARED in heads:
         labelled = re.sub("<tr>\\s*<td.*?</tr>", _compared, labelled, flags=re.DOTALL)
     labelled = re.sub(rf"; (?={CLIENT}: )", "<br>", labelled)
+    labelled = TWO_NUMBERS.sub(r'<b class="old">\1</b> → <b>\2</b><', labelled)
     labelled = A_CLIENT.sub(r'<span class="whole">\g<0></span>', labelled)
     labelled = LONG.sub(lambda name: re.sub("[_.]", r"\g<0><wbr>", name[0]), labelled)
     return labelled.replace("<table>", _begins(labelled, heads), 1)
@@ -163,13 +168,16 @@ def _value(text: str, of_first: str) -> str:
 
 
 def _begins(table: str, heads: list[str]) -> str:
-    """The table's begin: whether a phone can show it as a table, what its bold means,
-    and columns as wide as WIDTHS says. What they leave stays empty, so that a table
-    with a column less looks like its neighbours.
+    """The table's begin: how a phone shows it, what its bold means, and columns as wide
+    as WIDTHS says. What they leave stays empty, so that a table with a column less
+    looks like its neighbours.
     """
     cells = [_plain(cell) for cell in re.findall("<td.*?>(.*?)</td>", table, re.DOTALL)]
     is_small = len(heads) <= FEW and max(map(len, cells), default=0) <= SHORT
+    has_short_names = max(map(len, heads[1:]), default=0) <= NAME
     classes = ["fits"] * is_small
+    if len(heads) > FEW and has_short_names and COMPARED not in heads:
+        classes.append("aligned")
     columns = ""
     if WIDTHS.keys() >= set(heads):
         classes.append("measured")
