@@ -301,8 +301,11 @@ def test_code_is_coloured_copied_by_a_button_and_has_the_sections_beside_it(
 ):
     permissions = ["clipboard-read", "clipboard-write"]
     page = opened(browser, make(), tmp_path, permissions=permissions)
-    blocks = page.locator("pre").count()
+    blocks = page.locator(".highlight pre").count()
     assert page.locator(".block > button").count() == blocks > 10
+    printed = page.locator("main pre").filter(has_text="appended to topic-1-0")
+    assert printed.count() == (make is site.testing_page)
+    assert page.locator(".block").filter(has=printed).count() == 0
     page.locator(".block > button").first.click()
     page.get_by_role("button", name="copied").wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -323,6 +326,27 @@ def test_code_is_coloured_copied_by_a_button_and_has_the_sections_beside_it(
     assert page.is_visible(".within") and not page.is_visible(".aside")
     cut = "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
     assert page.locator("pre.line").evaluate_all(cut) == 0
+    assert page.locator("pre.line").count() > 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("make", [site.testing_page, spark_page])
+def test_on_a_phone_a_button_that_copies_lies_on_its_code_and_short_code_stays_whole(
+    browser, tmp_path, make
+):
+    page = opened(browser, make(), tmp_path)
+    page.set_viewport_size(PHONE)
+    tops = "all => all.map(e => e.getBoundingClientRect().top)"
+    codes = page.locator(".block pre")
+    for button, code in zip(
+        page.locator(".block > button").evaluate_all(tops),
+        codes.evaluate_all(tops),
+        strict=True,
+    ):
+        assert 0 < button - code < 10
+    assert not any("\n\n\n" in code for code in codes.all_text_contents())
+    parts = "all => Math.max(...all.map(e => e.getClientRects().length))"
+    assert page.locator("p code.whole").evaluate_all(parts) == 1
 
 
 def test_a_command_of_the_cheat_sheet_is_a_line_of_its_own():

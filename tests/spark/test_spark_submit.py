@@ -28,7 +28,7 @@ PYTHON = [text for language, text in BLOCKS if language == "python"]
 COMMANDS = [
     shlex.split(line, comments=True)
     for language, text in BLOCKS
-    if not language
+    if language == "sh"
     for line in text.replace("\\\n", " ").splitlines()
 ]
 PROGRAM = str(Path(sys.executable).parent / "spark-submit")

@@ -1,6 +1,6 @@
-// A button at each block of code, which copies it. Browsers allow it on https and on this machine.
+// A button at each block of code, but not of output, which copies it. Browsers allow it on https and on this machine.
 'use strict';
-for (const code of navigator.clipboard ? document.querySelectorAll('main pre') : []) {
+for (const code of navigator.clipboard ? document.querySelectorAll('main .highlight pre') : []) {
   const block = document.createElement('div'), button = document.createElement('button');
   block.className = 'block';
   button.type = 'button';

@@ -170,6 +170,8 @@ BEGINS = re.compile(
 # what a cell printed, and a line of a table that is wider than the page
 PRINTED = re.compile("<pre>(?!<)(.*?)</pre>", re.DOTALL)
 A_WIDE_ROW = re.compile(r"(?m)^(?=.{97}).*\S {3,}\S")
+ONE_LINE = re.compile(r"<pre>(?=[^\n]*\n</pre>)")
+SHORT_CODE = re.compile("(?<!<pre>)<code>([^<\n]{1,30})</code>")
 # what stays on one line of a command: a flag with its value, a name with a hyphen
 WHOLE = re.compile(r"(?<!\S)--?[a-zA-Z]\S*(?: (?!-[a-zA-Z-])\S+)?|\S*-\S*")
 # where to begin, by what one wants: the lesson, the aim, and the way from there
@@ -531,15 +533,14 @@ def testing_page() -> str:
 
 def page_with_code(head: Head, html: str) -> str:
     """A long page with much code: coloured, with a button that copies it, and with its
-    sections beside it. A block of one line goes on below where it is too long.
+    sections beside it. A block of one line goes on below where it is too long, and a
+    short command stays on its line. One empty line is enough between functions.
     """
     style = f"<style>\n{own('site_code.css')}</style>\n"
     script = "\n" + own("copy.js")
-    html = re.sub(
-        r"<pre>(?=<code>[^\n]*\n</code></pre>)",
-        '<pre class="line">',
-        with_contents(html),
-    )
+    html = ONE_LINE.sub('<pre class="line">', with_contents(html))
+    html = SHORT_CODE.sub(r'<code class="whole">\1</code>', html)
+    html = re.sub("\n{3,}(?=<span)", "\n\n", html)
     body = f"{style}{contents_beside(html)}{html}<script>{script}</script>"
     return page(head, body, policy=may_run(script))
 
