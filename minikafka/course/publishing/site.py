@@ -44,6 +44,8 @@ from minikafka.course.publishing import (
 from minikafka.course.publishing.site_look import (
     FRONT,
     MADE_BY,
+    MORE,
+    NAV,
     Head,
     around,
     contents_beside,
@@ -563,16 +565,22 @@ def differences_page() -> str:
 
 
 def news_page() -> str:
-    """The project's change log. A page that it names is a link."""
+    """The project's change log. A page that it names as the site does is a link."""
     head = Head(site_news.PATH, site_news.TITLE, site_news.DESCRIPTION, "00")
     html = from_markdown(site_news.text())
-    html = re.sub(
-        r"<code>((?:notebooks/)?(\w+)\.(?:md|html))</code>",
-        r'<a href="\2.html"><code>\1</code></a>',
-        html,
-    )
-    html = with_contents(html, "h3").replace("<details", "<details open", 1)
-    return page(head, f"<style>\nli {{ margin-bottom: 12px; }}\n</style>\n{html}")
+    names = {f"the {words} page": path for path, words in NAV.items()}
+    names |= {words.lower(): path for path, words in MORE.items()}
+    names |= {each.title.lower(): each.path for each in READINGS.values()}
+    longest_first = sorted(names, key=len, reverse=True)
+    named = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
+
+    def link(found: re.Match[str]) -> str:
+        return f'<a href="{names[found[0].lower()]}">{found[0]}</a>'
+
+    html = re.sub("<li>.*", lambda line: named.sub(link, line[0]), html)
+    html = SHORT_CODE.sub(r'<code class="whole">\1</code>', html)
+    style = "<style>\nli { margin-bottom: 12px; }\n</style>\n"
+    return page(head, style + with_contents(html, "h3"))
 
 
 def filtered(head: Head, template: str, parts: Mapping[str, str]) -> str:
