@@ -114,6 +114,12 @@ def test_a_clients_default_is_marked_where_it_differs_from_javas():
         assert default_of(setting, html) == cells
 
 
+def test_only_a_value_is_bold_not_what_is_said_of_it():
+    html = site.reading("client_defaults").replace("<wbr>", "")
+    assert "<b>consistent_random</b> (no key" in html
+    assert "<b>300000</b> (5\N{NO-BREAK SPACE}min)" in html
+
+
 @pytest.mark.browser
 def test_on_a_phone_equal_defaults_are_told_once(browser, tmp_path):
     page = opened(browser, site.reading("client_defaults"), tmp_path)
@@ -121,7 +127,7 @@ def test_on_a_phone_equal_defaults_are_told_once(browser, tmp_path):
     assert row.locator("td:visible").count() == 5
     page.set_viewport_size(PHONE)
     assert row.locator("td:visible").count() == 2
-    bold = page.locator("td.differs").first
+    bold = page.locator("td.differs b").first
     assert bold.evaluate("e => getComputedStyle(e).fontWeight") == "600"
 
 

@@ -57,6 +57,7 @@ NAME = 17
 TWO_NUMBERS = re.compile(r"(?<=>)(\d), then (\d)<")
 CLIENT = r"(?:librdkafka|kafka-python)"  # named behind Java, each on a line of its own
 A_CLIENT = re.compile("kafka-python(?![^<]*>)")  # not within a tag
+UNIT = re.compile(r"(?<=\d) (?=(?:ms|s|min)\b)")
 LONG = re.compile(r"(?<![\w&/])[\w.]{16,}(?![^<]*>)")  # a name, not within a tag
 
 
@@ -106,6 +107,7 @@ def _labelled(table: str) -> str:
     labelled = re.sub(rf"; (?={CLIENT}: )", "<br>", labelled)
     labelled = TWO_NUMBERS.sub(r'<b class="old">\1</b> → <b>\2</b><', labelled)
     labelled = A_CLIENT.sub(r'<span class="whole">\g<0></span>', labelled)
+    labelled = UNIT.sub("\N{NO-BREAK SPACE}", labelled)
     labelled = LONG.sub(lambda name: re.sub("[_.]", r"\g<0><wbr>", name[0]), labelled)
     return labelled.replace("<table>", _begins(labelled, heads), 1)
 
@@ -139,15 +141,18 @@ def _row(row: str, heads: list[str]) -> str:
 
 
 def _compared(row: re.Match[str]) -> str:
-    """A row of clients' defaults: those that differ from the first client's are marked.
-    On a phone one cell speaks for all clients that have its value.
+    """A row of clients' defaults: values that differ from the first client's are bold.
+    On a phone one cell speaks for all clients that have its words.
     """
     name, *cells = re.findall('<td data-label="(.*?)">(.*?)</td>', row[0], re.DOTALL)
     values = [_value(text, of_first=cells[0][1]) for _, text in cells]
     shown = [f'<td data-label="{name[0]}">{name[1]}</td>']
     for number, (_, text) in enumerate(cells):
         value = values[number]
-        marks = "differs" * (value != values[0]) + " again" * (value in values[:number])
+        differs = _begin(value) != _begin(values[0])
+        marks = "differs" * differs + " again" * (value in values[:number])
+        if differs:
+            text = f"<b>{_begin(text)}</b>{text.removeprefix(_begin(text))}"
         whose = [
             client
             for (client, _), other in zip(cells, values, strict=True)
@@ -165,6 +170,11 @@ def _value(text: str, of_first: str) -> str:
         return _plain(of_first)
     found = OTHER_NAME.fullmatch(words)
     return found[1] if found else words
+
+
+def _begin(words: str) -> str:
+    """A default, without what is said of it."""
+    return re.split("[ ,]", words, maxsplit=1)[0]
 
 
 def _begins(table: str, heads: list[str]) -> str:
@@ -185,7 +195,9 @@ def _begins(table: str, heads: list[str]) -> str:
         if sum(WIDTHS[head] for head in heads) < 100:
             columns += "<col>"
         columns = f"<colgroup>{columns}</colgroup>"
-    note = "<caption>In bold: other than in Java.</caption>" * (COMPARED in heads)
+    note = "<caption>In bold: a value other than Java's.</caption>" * (
+        COMPARED in heads
+    )
     marks = f' class="{" ".join(classes)}"' if classes else ""
     return f"<table{marks}>{note}{columns}"
 
