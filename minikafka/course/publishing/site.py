@@ -639,6 +639,7 @@ def aim(words: str, more: str) -> str:
     hours = round(sum(contents()[number].stated_minutes for number in way) / 60)
     linked = NUMBER.sub(_linked, more)
     takes = f" About {counted(hours, 'hour')}." if hours else ""
+    takes = takes.replace(f"{hours} ", f"{hours}\N{NO-BREAK SPACE}")
     return (
         f'<li><a href="{page_of(way[0])}">{words}</a><span>{linked}{takes}</span></li>'
     )
