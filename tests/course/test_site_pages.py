@@ -155,9 +155,11 @@ def test_a_letter_of_the_glossary_leads_to_the_first_term_that_begins_with_it():
 def test_a_long_name_in_a_table_breaks_at_its_joints():
     html = site_tables.fitted(
         "<table><thead><tr><th>a</th></tr></thead><tr><td><code>INVALID_TXN_STATE_ERROR"
-        '</code> <a href="a_page_with_a_long_name.html">short_name</a></td></tr></table>'
+        "</code> <code>__cluster_metadata</code>"
+        ' <a href="a_page_with_a_long_name.html">short_name</a></td></tr></table>'
     )
     assert "INVALID_<wbr>TXN_<wbr>STATE_<wbr>ERROR" in html
+    assert "__cluster_<wbr>metadata" in html
     assert '<a href="a_page_with_a_long_name.html">short_name</a>' in html
 
 

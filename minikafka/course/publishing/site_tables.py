@@ -57,6 +57,7 @@ NAME = 17
 TWO_NUMBERS = re.compile(r"(?<=>)(\d), then (\d)<")
 CLIENT = r"(?:librdkafka|kafka-python)"  # named behind Java, each on a line of its own
 A_CLIENT = re.compile("kafka-python(?![^<]*>)")  # not within a tag
+JOINT = re.compile("(?<=[a-zA-Z0-9])[_.]")
 UNIT = re.compile(r"(?<=\d) (?=(?:ms|s|min)\b)")
 LONG = re.compile(r"(?<![\w&/])[\w.]{16,}(?![^<]*>)")  # a name, not within a tag
 
@@ -108,7 +109,7 @@ def _labelled(table: str) -> str:
     labelled = TWO_NUMBERS.sub(r'<b class="old">\1</b> → <b>\2</b><', labelled)
     labelled = A_CLIENT.sub(r'<span class="whole">\g<0></span>', labelled)
     labelled = UNIT.sub("\N{NO-BREAK SPACE}", labelled)
-    labelled = LONG.sub(lambda name: re.sub("[_.]", r"\g<0><wbr>", name[0]), labelled)
+    labelled = LONG.sub(lambda name: JOINT.sub(r"\g<0><wbr>", name[0]), labelled)
     return labelled.replace("<table>", _begins(labelled, heads), 1)
 
 
