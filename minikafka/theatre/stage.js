@@ -217,15 +217,19 @@ function light(step) {
 }
 
 // What the page is about now comes in sight: from a question on the controls are at the window's top, so that the picture has all of
-// it; and on a phone, whose sheet covers part of the picture, what is in the light comes above that. In a frame only what is to be
-// dragged does: there it isn't the picture that scrolls.
+// it. On a phone, where they stay there and the sheet covers part of the picture, that is the whole picture if there is room for it,
+// and in any case what is in the light. In a frame only what is to be dragged is: there it isn't the picture that scrolls.
 function bringUp(toControls = false) {
   const behavior = still.matches ? 'auto' : 'smooth', dragged = drags() ? drag.handle() : null;
   if (window.parent !== window) { dragged?.scrollIntoView({ block: 'nearest', behavior }); return; }
-  const down = toControls && !at('bar').hidden ? at('bar').getBoundingClientRect().top - AN_EDGE : 0;
-  const free = at('sheet').getBoundingClientRect().top - A_MARGIN, [upper, lower] = isSheet() ? lightIn(free, dragged).map(y => y - down) : [0, 0];
-  const by = upper === lower ? 0 : upper < A_MARGIN || lower - upper > free ? upper - A_MARGIN : Math.max(0, lower - free);
-  if (down + by) scrollBy({ top: down + by, behavior });
+  const [bar, drawn, sheet] = ['bar', 'drawing', 'sheet'].map(id => at(id).getBoundingClientRect());
+  let by = toControls && !at('bar').hidden ? bar.top - AN_EDGE : 0;
+  const above = AN_EDGE + bar.height + AN_EDGE, free = sheet.top - A_MARGIN;
+  const show = (upper, lower) => { by += Math.min(upper - by - above, Math.max(0, lower - by - free)); };
+  if (isSheet() && prediction && cursor >= prediction.stop) show(Math.max(drawn.top, by + above), drawn.bottom);
+  const lit = isSheet() ? lightIn(free - above, dragged) : null;
+  if (lit) show(...lit);
+  if (by) scrollBy({ top: by, behavior });
 }
 
 // From where to where what is lit reaches; if that is more than there is room for, the things that a step names first.
@@ -233,11 +237,11 @@ function lightIn(room, dragged) {
   const [, outlined] = layout.lit[cursor] || [null, []];
   const boxes = (dragged ? [dragged] : [...outlined].filter(shape => elements[shape].shape).map(shape => elements[shape].node))
     .map(node => node.getBoundingClientRect());
-  if (!boxes.length) return [0, 0];
+  if (!boxes.length) return null;
   let [from, to] = [boxes[0].top, boxes[0].bottom];
   for (const { top, bottom } of boxes) {
     const [wider, lower] = [Math.min(from, top), Math.max(to, bottom)];
-    if (lower - wider <= room - A_MARGIN) [from, to] = [wider, lower];
+    if (lower - wider <= room) [from, to] = [wider, lower];
   }
   return [from, to];
 }

@@ -183,6 +183,31 @@ def test_the_box_of_words_is_as_high_as_a_caption_until_it_asks(few, tmp_path):
 
 @pytest.mark.browser
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_on_a_phone_the_whole_picture_is_between_the_controls_and_the_verdict(
+    few, tmp_path
+):
+    made_pages = dict(gallery.pages(few["00"], list(shown(few["00"])), in_site=True))
+    path = tmp_path / "page.html"
+    path.write_text(made_pages["00-story.html"], encoding="utf-8")
+    with running_chromium() as browser:
+        page = browser.new_page(
+            viewport={"width": 390, "height": 660}, reduced_motion="reduce"
+        )
+        page.goto(path.as_uri())
+        page.wait_for_selector("#ask:visible")
+        page.keyboard.press("1")
+        page.keyboard.press("End")
+        page.wait_for_selector("#verdict:visible")
+        bar, drawing, sheet = (
+            page.locator(each).bounding_box() for each in ("#bar", "#drawing", "#sheet")
+        )
+    assert 0 <= bar["y"] <= 8
+    assert bar["y"] + bar["height"] <= drawing["y"]
+    assert drawing["y"] + drawing["height"] <= sheet["y"]
+
+
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_in_a_lesson_on_a_phone_the_words_stand_below_the_controls(few, tmp_path):
     """The picture follows them, and what is left of the frame is at its end."""
     made_pages = dict(gallery.pages(few["00"], list(shown(few["00"])), in_site=True))
