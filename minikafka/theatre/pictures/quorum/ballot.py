@@ -66,7 +66,8 @@ class Ballot:
         self.longest = max(waits, default=1)
 
     def cards(self, brokers: Sequence[int]) -> Item:
-        return row(*map(self._card, range(len(brokers)), brokers), gap=8, line_gap=6)
+        cards = map(self._card, range(len(brokers)), brokers)
+        return row(*cards, gap=8, line_gap=6, lower=0)
 
     def _card(self, number: int, broker: int) -> Item:
         name = f"card {broker}"
@@ -74,7 +75,9 @@ class Ballot:
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
             self._draw(d, places[name], scene["space"]["voters"][number], scene)
 
-        high = card_high(3, self.live)
+        # an observer waits for no vote
+        lines = 2 if name_of(broker) in self.observers else 3
+        high = card_high(lines, self.live)
         return part(name, draw, high=high, least=LEAST, grow=1)
 
     def _draw(self, d: Drawing, place: Box, voter: Voter, scene: Scene) -> None:

@@ -24,8 +24,8 @@ LABEL = 104  # width of what is before a log
 # width of a record whose words are below each other; of one with all in a line; and how
 # many of these a log must have room for
 LEAST_CELL, CELL, FEW = 90, 175, 4
-MOST_RESULTS, RESULT = 3, 22  # epochs that are told, and the height of a line
-VOTE = 9  # radius of a vote there
+MOST_RESULTS, RESULT = 2, 26  # epochs that are told, and the height of a line
+VOTE = 11  # radius of a vote there
 # of a client's metadata
 FRESH = ("up to date", "good", "ink")
 STALE = ("stale metadata", "trouble", "paper")
@@ -47,12 +47,10 @@ class QuorumPlay(Play):
         if _lives(space).get(space["controller"]) not in (None, "", "cut off"):
             active = "nobody is the controller"
         elif space["controller"] >= 0:
-            active = f"broker {space['controller']} is the controller of epoch"
-            active += f" {space['epoch']}"
+            active = f"broker {space['controller']} is the controller"
         fenced = " ".join(map(str, space["fenced"]))
         return dotted(
             counted(voters, "voter"),
-            f"majority {space['majority']}",
             active,
             f"fenced: {fenced}" if fenced else "",
         )
@@ -136,14 +134,14 @@ class QuorumPlay(Play):
             place = places[name]
             voter = scene["space"]["voters"][number]
             leader = places.get(f"log {voter['leader']}")
-            from_y = leader.y + 4 if leader else None
+            from_y = leader.y + 3 if leader else None
             columns = self._columns(place, scene["space"])
-            y, cell, leaders = place.y + 4, place.h - 8, self.cast["leaders"]
+            y, cell, leaders = place.y + 3, place.h - 6, self.cast["leaders"]
             log = DrawnLog(d, columns, voter, leaders, y, cell, bare=True)
             log.draw(scene["number"], from_y=from_y)
 
         def high(width: float) -> float:
-            return 32 if width >= FEW * CELL else 52
+            return 28 if width >= FEW * CELL else 50
 
         beside = part(f"label {broker}", label, high=24, least=LABEL)
         return row(beside, part(name, draw, high=high, grow=1), gap=8, breaks=False)
@@ -204,7 +202,7 @@ def _result(
     winner: str,
 ) -> None:
     """A disc for each vote, and an empty place for each that a candidate lacked."""
-    key, base, middle = f"result/{epoch}", place.y + 15, place.y + RESULT / 2
+    key, base, middle = f"result/{epoch}", place.y + 18, place.y + RESULT / 2
     d.text(f"{key}/name", place.x, base, f"epoch {epoch}", bold=True)
     x = place.x + widest("epoch 10", bold=True) + 8 + VOTE
     for candidate, voters in enumerate(votes):
@@ -215,7 +213,7 @@ def _result(
             x += 2 * VOTE
         for broker in voters:
             letter = str(broker)
-            d.disc(f"{key}/vote/{broker}", x, middle, VOTE, letter, broker - 1, size=12)
+            d.disc(f"{key}/vote/{broker}", x, middle, VOTE, letter, broker - 1, size=13)
             x += 2 * VOTE + 3
         for place_left in range(len(voters), majority):
             lacks = f"{key}/lacks/{candidate}/{place_left}"
