@@ -168,14 +168,17 @@ class Lanes:
         xs, breaks = self.positions(left + 6, right)
         axis = Bent(left, right, xs, step)
         top = y + ABOVE
-        lane_y = top
-        for lane in rows:
-            self._lane(d, lane, lane_y, axis)
-            lane_y += PITCH
-        bottom = lane_y - GAP
+        places = []
+        for number, lane in enumerate(rows):
+            place = d.part(f"time/lane/{key_part(lane.key)}", 0, top + PITCH * number)
+            _ends_of(place, lane, axis)
+            places.append(place)
+        bottom = top + PITCH * len(rows) - GAP
         if len(breaks) > MOST_BREAKS:
             breaks = []
         self._breaks(d, breaks, axis, bottom, top)
+        for lane, place in zip(rows, places, strict=True):
+            self._marks(place, lane, axis)
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
             moments = zip(range(step + 1), xs, self.words, strict=False)
@@ -207,13 +210,8 @@ class Lanes:
             d.note(key, end, y, words, "end", size=12)
             free = end + APART
 
-    def _lane(self, d: Drawing, lane: Lane, y: float, axis: Bent) -> None:
-        """A name, the marks so far, and a number at the end."""
-        row = d.part(f"time/lane/{key_part(lane.key)}", 0, y)
-        left = axis.left
-        look: Look = {"bold": True, "anchor": "end", "room": left - 10}
-        row.text("name", left - BESIDE, 13, lane.name, **look)
-        row.rect("ground", x=left, y=0, w=axis.right - left, h=LANE, fill="wash", r=3)
+    def _marks(self, row: Drawing, lane: Lane, axis: Bent) -> None:
+        """Those so far."""
         marks = self.marks.get(lane.key, [])
         tells = _which_tell(marks, axis)
         gaps = sorted(axis.xs[to] - axis.xs[at] for (at, _), (to, _) in pairwise(marks))
@@ -238,10 +236,15 @@ class Lanes:
             colour = lane.colour
             _mark(row, str(number), x=x, mark=mark, words=words, colour=colour, w=wide)
 
-        ink = "quiet"
-        if lane.trouble:
-            ink = "trouble"
-        row.number("number", d.width, 13, lane.number, ink)
+
+def _ends_of(row: Drawing, lane: Lane, axis: Bent) -> None:
+    """A lane's ground between its name and a number."""
+    left = axis.left
+    look: Look = {"bold": True, "anchor": "end", "room": left - 10}
+    row.text("name", left - BESIDE, 13, lane.name, **look)
+    row.rect("ground", x=left, y=0, w=axis.right - left, h=LANE, fill="wash", r=3)
+    ink = "trouble" if lane.trouble else "quiet"
+    row.number("number", row.width, 13, lane.number, ink)
 
 
 def _span(row: Drawing, key: str, begin: float, end: float, mark: Mark) -> None:
@@ -304,5 +307,5 @@ def _mark(
     row.rect(key, x=x - w / 2, y=2, w=w, h=LANE - 4, fill=colour, **look)
 
     if words:
-        small: Look = {"size": 12, "mono": True, "of": number}
+        small: Look = {"size": 12, "mono": True, "of": number, "halo": "paper"}
         row.text(f"{key}/text", x + 7, 13, words, ink, **small)

@@ -101,7 +101,7 @@ def test_a_record_that_is_read_before_an_earlier_one_of_its_key_is_lit_with_that
     pic = picture("log", alice())
     told = scene(pic, "RecordsPolled", 2)
     assert (
-        told["light"] == ["2/0", "3/0", "hash"]
+        told["light"] == ["2/0", "3/0", "hash", "hash/1", "grows"]
         and "“created”" in told["sentence"]
         and "2 s later" in told["sentence"]
     )

@@ -12,7 +12,7 @@ from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.clock import MINUTE_MS, SECOND_MS, in_days, in_short
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.log.state import PartitionLog, Reading, Written
-from minikafka.theatre.pictures.log.story import LogStory
+from minikafka.theatre.pictures.log.story import GROWS, LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
 from minikafka.trace import DAY_MS, HOUR_MS, Event
@@ -289,7 +289,7 @@ class JourneyStory(LogStory):
         told.chapter = "out of order"
         told.light = [f"{partition}/{record.offset}", f"{where}/{latest.offset}"]
         if len(self.by_hash) > 1:
-            told.light.append("hash")
+            told.light += ["hash", "hash/1", GROWS]
 
     # -- a search by time
 

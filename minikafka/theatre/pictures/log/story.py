@@ -24,6 +24,7 @@ from minikafka.theatre.play import (
 from minikafka.theatre.text import capital, counted, quoted, span_of
 from minikafka.trace import Event
 
+GROWS = "grows"  # the mark where the topic gets more partitions
 SAYS = {
     "TopicCreated": Says(
         "Topic {topic} is created with {many}. Nothing is written yet."
@@ -212,7 +213,10 @@ class LogStory(OfTopic):
             self._log(partition)
         return self.tell(event, many=counted(self.count, "partition", "one"))
 
-    _see_PartitionsCreated = _see_TopicCreated
+    def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
+        told = self._see_TopicCreated(event, d)
+        told.marks = [mark | {"same": GROWS} for mark in told.marks]
+        return told
 
     def _do_TopicDeleted(self, event: Event, d: Detail) -> None:
         self.logs.clear()
