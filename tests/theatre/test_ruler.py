@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.prediction import Dragged, Stretch
-from minikafka.theatre.drawing import LAYOUTS
+from minikafka.theatre.drawing import LAYOUTS, PHONE
 from tests.theatre.dragged import EVERY, asked, fork, rebalance, watermark
 from tests.theatre.traces import alice
 
@@ -23,6 +23,19 @@ def test_each_place_has_its_words_and_those_near_the_truth_are_right(make):
     for layout in data["layouts"]:
         ruler = layout["ruler"]
         assert 0 <= ruler["left"] < ruler["right"] <= layout["width"]
+
+
+def test_the_line_does_not_run_through_the_words_over_the_logs():
+    """On a phone records are letters, and these words say whose."""
+    pic = fork()
+    for width in LAYOUTS:
+        drawing = pic.drawings(width)[pic.prediction.stop]
+        edge = pic.play.ruler(drawing, pic.scenes[pic.prediction.stop], "").edge
+        words = [
+            each for key, each in drawing.shapes.items() if key.startswith("names/")
+        ]
+        assert all(each["y"] < edge for each in words), width
+        assert words or width > PHONE
 
 
 def test_right_is_what_is_within_a_quarter_of_the_truth():

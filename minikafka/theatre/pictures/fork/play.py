@@ -106,7 +106,7 @@ class ForkPlay(Play):
             first=columns.first,
             last=last,
             step=1,
-            edge=0,
+            edge=places["fork"].y,
             reach=max(places[f"card {each}"].bottom for each in self.rows.brokers),
             says=_offset,
             above=True,
