@@ -341,7 +341,7 @@ def test_its_time_begins_when_there_is_work_and_what_was_before_has_a_minus():
     assert pic.scenes[0]["time"].startswith("−")
     axis = shapes(pic, pic.scenes[-1])
     times = [s["text"] for key, s in axis.items() if key.startswith("time/axis/")]
-    assert times[:2] == ["0 s", "2 s"]
+    assert times[:2] == ["0 s", "1 s"]
     assert took(pic)[0] == first(pic, "ShareRecordsAcknowledged", "has done all")["at"]
 
 

@@ -175,7 +175,10 @@ class SharePartitionStory(OfTopic):
         said.append("In a consumer group a partition has one reader.")
         last["sentence"] = " ".join(said)
         at_work = [*self.sharing, *self.reading]
+        work = [work for member in self.members.values() for work in member.work]
+        slowest = max(work, key=lambda each: (each.until or self.at) - each.since)
         last["light"] = ["time/sharing", "time/reading", "time/took"]
+        last["light"].append(f"record/{slowest.offset}")
         last["light"] += map(lane_of, at_work)
 
     def _at_work(self, names: Sequence[str]) -> int:

@@ -28,7 +28,8 @@ from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted
 
 LANE, PITCH, CAPTION, AXIS = 14, 16, 18, 20
-ENDS = 100  # width of what is said behind the lanes
+ENDS = 74  # width of what is said behind the lanes
+LETTER = 30  # and before them where a name has no room
 KEPT = ("", "accept", "commit")  # how work ends of which something comes
 
 
@@ -98,7 +99,7 @@ def _title(group: Group, cast: Cast, scenes: Sequence[Scene]) -> Item:
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
         place, said = places[key], words(scene["space"])
         # above the lanes; a long one begins further left
-        x = min(places["records"].x, place.right - widest(said, 12.5, bold=True))
+        x = min(_left(d, places), place.right - widest(said, 12.5, bold=True))
         x = max(x, place.x)
         look: Look = {"bold": True, "size": 12.5, "room": place.right - x}
         d.text(key, x, place.y + 14, said, **look)
@@ -106,6 +107,11 @@ def _title(group: Group, cast: Cast, scenes: Sequence[Scene]) -> Item:
     every = [words(scene["space"]) for scene in scenes]
     wide = max([widest(each, 12.5, bold=True) for each in every], default=0)
     return part(key, draw, high=CAPTION, least=wide + 140)
+
+
+def _left(d: Drawing, places: Places) -> float:
+    """Where lanes begin."""
+    return LETTER if d.phone else places["records"].x
 
 
 def _lamp(what: str, key: str, scenes: Sequence[Scene]) -> Item:
@@ -125,7 +131,7 @@ def _lanes(group: Group, cast: Cast, time: Time, is_last: bool) -> Item:
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
         space, y = scene["space"], places[name].y
-        axis = time.axis(places["records"].x, d.width - ENDS, scene["at"])
+        axis = time.axis(_left(d, places), d.width - ENDS, scene["at"])
         members = {member["name"]: member for member in space["members"]}
         for number, each in enumerate(group.members):
             actor = actor_number(each, everybody)
@@ -194,7 +200,10 @@ class Lane:
             self._bar(f"{self.key}/{number}", bar)
         for number, away in enumerate(self.member["away"]):
             self._away(f"{self.key}/away/{number}", *away)
-        self._end(has_none)
+        if has_none and not self.member["work"]:
+            key, x = f"{self.key}/none", self.axis.left + 8
+            self.d.note(key, x, self.y + 11.5, "no partition", size=12)
+        self._end()
 
     def _box(self, left: float, right: float) -> Box:
         """A box over a part of the lane."""
@@ -258,18 +267,15 @@ class Lane:
         tip = f"{self.name} {LIVES.get(life, life)}"
         self.d.rect(key, *box, fill="hatch", line="trouble", r=3, tip=tip)
 
-    def _end(self, has_none: bool) -> None:
+    def _end(self) -> None:
         """Draw what the member has done, or why it does nothing."""
         d = self.d
         life = self.member["life"]
-        done = self.member["done"]
-        words = f"{done} done"
+        words = f"{self.member['done']} done"
         ink = "quiet"
         if life:
             words = LIVES.get(life, life)
             ink = "trouble"
-        elif has_none and not done:
-            words = "no partition"
         look: Look = {"size": 12.5, "anchor": "end"}
         d.text(f"{self.key}/end", d.width, self.y + 11.5, words, ink, **look)
 
