@@ -217,11 +217,14 @@ class Lanes:
         gaps = sorted(axis.xs[to] - axis.xs[at] for (at, _), (to, _) in pairwise(marks))
         usual = gaps[len(gaps) // 2] if len(marks) > MANY else BOX + 2
         wide = min(max(usual - 2, 2), BOX)
+        spans = {mark.get("since") for step, mark in marks if step <= axis.now}
 
         for number, (step, mark) in enumerate(marks):
             if step > axis.now:
                 break
             words = mark["text"] if tells[number] else ""
+            if len(words) > 1 and mark.get("of") in spans:
+                words = ""  # the span beside it tells more
             x = axis.xs[step]
             earlier = [
                 (each, at)

@@ -82,16 +82,15 @@ const strip = (() => {
   // -- where it is guessed first
 
   function asking() {
-    const words = `Some runs end like this: ${asks}. Choose a cell where you think so.`;
     const open = make('button', { type: 'button', textContent: 'show all', onclick: showAll, onpointerup: stand });
-    return make('p', { className: 'asks', hidden: !asks }, make('span', { ariaLive: 'polite', textContent: words }), open);
+    return make('p', { className: 'asks', hidden: !asks }, make('span', { ariaLive: 'polite', textContent: `${map.question} Choose a cell.` }), open);
   }
 
   function guess(key) {
     const [kind, , words] = endedAs(key) ?? [''], sought = asks, count = map.cells.flat().filter(cell => cell?.[0] === sought).length;
     uncover();
-    box.querySelector('.asks').replaceChildren(make('b', { textContent: kind === sought ? '✓' : '✗' }),
-      make('span', { textContent: `You chose ${nameOf(key)}: ${words}. ${count} of ${cells.length} runs end like this: ${sought}.` }));
+    const ends = kind === 'nothing' ? 'nothing goes wrong' : words, right = kind === sought ? '✓' : '✗';
+    box.querySelector('.asks').replaceChildren(make('span', { textContent: `${right} You chose “${nameOf(key)}”: ${ends}. ${count} of ${cells.length} runs end like this: ${sought}.` }));
   }
 
   function showAll() {

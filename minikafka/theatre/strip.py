@@ -15,7 +15,11 @@ from typing import NamedTuple
 
 from minikafka.theatre.page import Data
 
-NOT_RUN = "not run"
+# what is asked where runs of a kind are sought
+QUESTIONS = {
+    "twice": "Where does an order count twice?",
+    "lost": "Where is an order lost?",
+}
 # how runs of a kind are drawn: the fill, and the ink of the sign on it
 LOOKS = {
     "nothing": ("cell", "ink"),
@@ -74,7 +78,7 @@ def strip(
     cell's fault, by the name of the line above the map. runs: packed_run() of cells
     that the page itself holds.
     asks: a kind; but for the chosen cell the map is blank until the learner has said
-    which run ends like that.
+    where a run ends like that.
     kinds: what the legend calls a kind, where that's not its name.
     """
     return {
@@ -94,6 +98,7 @@ def strip(
         },
         "runs": dict(runs or {}),
         "asks": asks,
+        "question": QUESTIONS.get(asks, f"Where does a run end like this: {asks}?"),
         "kinds": dict(kinds or {}),
     }
 

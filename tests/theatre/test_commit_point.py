@@ -142,8 +142,23 @@ def test_after_a_crash_the_span_comes_again_until_the_reader_is_where_the_group_
         if scene["at"] >= at(pic, "NodeCrashed")["at"]
     ]
     assert shown[:4] == ["comes again"] * 4, "crash, restart, assignment, position"
-    assert shown[4] == "would be repeated if it stopped", "handed over again"
+    assert shown[4] == "repeated, not yet committed", "handed over again"
     assert shown[5] == "repeated, not yet committed", "written again"
+
+
+def test_from_a_crash_until_it_reads_again_a_readers_lane_is_one_span_with_its_length():
+    pic = picture("commit", commit_after())
+    told = {}
+    for scene in pic.scenes:
+        lane = [
+            shape["text"]
+            for key, shape in drawn(pic, scene).items()
+            if key.startswith("time/lane/billing/") and "text" in shape
+        ]
+        words = [text for text in lane if text == "crashed" or text.endswith("48 s")]
+        told.setdefault(" ".join(words), []).append(scene["kind"])
+    assert list(told) == ["", "crashed", "48 s"]
+    assert told["crashed"][-1] == "PositionReset"
 
 
 def test_nothing_committed_means_all_from_the_start_comes_again_and_an_expired_commit_means_nothing_is_known():

@@ -68,7 +68,7 @@ def test_but_for_the_run_that_is_shown_a_map_is_blank_until_somebody_guesses(ask
             and "l" not in words.split()
         )
     asking.locator('[data-key="1/0"]').click()
-    assert "✗You chose broker 1 freezes" in asking.text_content("#strip .asks")
+    assert "✗ You chose “broker 1 freezes" in asking.text_content("#strip .asks")
     assert "1 of 4 runs end like this: lost." in asking.text_content("#strip .asks")
     assert "waited 12 s" in told(asking)
     shows(asking, NOTHING_LOST)
@@ -77,7 +77,7 @@ def test_but_for_the_run_that_is_shown_a_map_is_blank_until_somebody_guesses(ask
 def test_a_guess_that_is_right_is_told_so_and_its_run_is_shown(asking):
     asking.locator('[data-key="1/1"]').focus()
     asking.keyboard.press("Enter")
-    assert "✓You chose broker 1 freezes" in asking.text_content("#strip .asks")
+    assert "✓ You chose “broker 1 freezes" in asking.text_content("#strip .asks")
     asking.locator("#scrub").press("End")
     shows(asking, LOST)
 

@@ -16,6 +16,7 @@ class Fates:
     def __init__(self) -> None:
         self.furthest: int | None = None
         self.given: set[int] = set()  # handed over to anyone of the group
+        self.again: set[int] = set()  # those of them that were more than once
         # those of them whose effect isn't there, and that may come yet
         self.undone: set[int] = set()
         # numbers of the events that wrote the record's effect
@@ -31,7 +32,8 @@ class Fates:
         skipped = {}
         for offset, number in sorted(self.skipped.items()):
             skipped[str(offset)] = number
-        return {"effects": effects, "skipped": skipped}
+        again = sorted(self.again)
+        return {"effects": effects, "skipped": skipped, "again": again}
 
     def worth_showing(self) -> list[int]:
         """The offsets that were skipped or processed twice."""
@@ -48,6 +50,7 @@ class Fates:
             if offset in self.given:
                 again.append(offset)
         self.given.update(offsets)
+        self.again.update(again)
 
         new = self.not_done(offsets)
         self.undone.update(new)

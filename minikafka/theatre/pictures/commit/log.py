@@ -304,7 +304,8 @@ def _named(name: str, space: Space, asks: bool) -> tuple[str, ...]:
         return "read, not committed", "not committed"
     if comes_again:
         return "comes again", "again"
-    if any(int(offset) >= (space["committed"] or 0) for offset in twice(space)):
+    first, up_to = space["spans"]["again"]
+    if any(first <= offset < up_to for offset in space["again"]):
         return "repeated, not yet committed", "repeated"
     return "would be repeated if it stopped", "would be repeated", "would repeat"
 

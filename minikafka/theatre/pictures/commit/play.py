@@ -97,32 +97,19 @@ class CommitPlay(Play):
         return part("captions", log.draw_captions, high=0, least=least, wanted=wide)
 
     def _rows_of_time(self, space: Space) -> list[Lane]:
-        states = {reader["name"]: reader["state"] for reader in space["readers"]}
+        names = [reader["name"] for reader in space["readers"]]
         rows = []
         for name, colour in self.cast["readers"].items():
-            shown = name if name in states else ""
-            rows.append(Lane(lane_of(name), shown, colour, states.get(name, "")))
+            rows.append(Lane(lane_of(name), name if name in names else "", colour))
         committed = space["committed"]
-        wrong = _wrong(space)
         effects = space["table"] or ("lost" if space["skipped"] else "")
         stored = "" if committed is None else str(committed)
         others = [
             Lane("commits", "commits", "ink", stored),
-            Lane("effects", effects, "quiet", wrong, trouble=bool(wrong)),
+            Lane("effects", effects),
             Lane("log", "log", "ink"),
         ]
         return rows + [lane for lane in others if lane.key in self.lanes.marks]
-
-
-def _wrong(space: Space) -> str:
-    """The faults, as the lamps name them."""
-    doubled = len(twice(space))
-    lost = len(space["skipped"])
-    if doubled and lost:
-        return f"{in_words(doubled + lost)} wrong"
-    if doubled:
-        return f"{in_words(doubled)} twice"
-    return f"{in_words(lost)} lost" if lost else ""
 
 
 def _lamp(what: str, scenes: Sequence[Scene]) -> Item:

@@ -17,6 +17,7 @@ from minikafka.theatre.casting import (
     busiest_partitions,
     groups_of_members,
 )
+from minikafka.theatre.clock import in_short
 from minikafka.theatre.pictures.commit.fates import Fates
 from minikafka.theatre.pictures.commit.memory import READ, TO_DO, Asked, Commit, Hands
 from minikafka.theatre.pictures.commit.says import (
@@ -27,9 +28,9 @@ from minikafka.theatre.pictures.commit.says import (
     these_are,
 )
 from minikafka.theatre.pictures.log.state import Position
-from minikafka.theatre.pictures.log.story import LogStory
+from minikafka.theatre.pictures.log.story import LogStory, lane_of
 from minikafka.theatre.play import QUIETLY, Cast, Detail, EventId, Space, Told, picked
-from minikafka.theatre.text import capital, in_words
+from minikafka.theatre.text import capital, in_words, key_part
 from minikafka.trace import Event
 
 # who writes an effect, where that is done outside of any client's program
@@ -87,6 +88,8 @@ class CommitStory(LogStory):
         # while nothing is committed: the log's start, where a reader began
         self.began: int | None = None
         self.crashed: EventId | None = None
+        # reader -> number of its crash and when that was, until it reads again
+        self.crashes: dict[str, tuple[int, int]] = {}
         self.producers: list[str] = []
 
     def cast(self) -> Cast:
@@ -204,6 +207,12 @@ class CommitStory(LogStory):
         again = self.fates.hand_over(offsets, position)
         self._into_hand(node, offsets)
 
+        if node in self.crashes:
+            number, at = self.crashes.pop(node)
+            lasted = in_short(event.at - at)
+            why = f"crashed, idle for {lasted}"
+            for mark in told.marks:
+                mark |= {"since": number, "why": why, "in_short": [lasted]}
         what = self._with_value(offsets)
         told.sentence = f"{node} is handed {what}, and will read {position} next."
         if again:
@@ -277,6 +286,9 @@ class CommitStory(LogStory):
             last["light"] = [f"effect/{offset}" for offset in doubled]
             last["light"] += [f"effect/{offset}/2" for offset in doubled]
             last["light"] += ["lamp/twice", "time/lane/effects"]
+            last["light"] += [
+                f"time/lane/{key_part(lane_of(name))}" for name in self.readers
+            ]
 
     def _is_of_another(self, d: Detail) -> bool:
         """Whether an effect belongs to another table or partition, as far as it
@@ -381,6 +393,8 @@ class CommitStory(LogStory):
             self.began = offset
         if told is QUIETLY:
             return told
+        if event.node in self.crashes:  # until it reads, a span tells of it
+            told.marks = []
         told.because = told.because or self.commit
         told = self._with_skipped(told, skipped, "never read")
         return self._with_skipped(told, self._settle())
@@ -408,6 +422,7 @@ class CommitStory(LogStory):
             return told
         if event.kind == "NodeCrashed":
             self.crashed = event.id
+            self.crashes[node] = (self.number, event.at)
             undone = self.fates.not_done(held)
             self._crash(told, node, undone)
         elif event.kind == "NodeRestarted":
@@ -416,6 +431,8 @@ class CommitStory(LogStory):
             reader = self._reader(node)
             reader.next.pop(self.partition, None)
             told.sentence = f"{node} is back, and remembers nothing."
+            if node in self.crashes:
+                told.marks = []
         return told
 
     def _crash(self, told: Told, node: str, held: Sequence[int]) -> None:
