@@ -121,7 +121,7 @@ class Axis(NamedTuple):
         """Under all lanes, the last of which ends at y."""
         self._strokes(d, y)
         half = widest(NOW, 12, bold=True) / 2
-        now = min(self.now, d.width - half)
+        now = min(self.now, d.width - half - 2)
         look: Look = {"anchor": "middle", "size": 12, "bold": True, "halo": "paper"}
         d.text("time/cursor/now", now, y + WORDS, NOW, **look)
         free = []

@@ -112,6 +112,23 @@ def space(wide: float = 0) -> Item:
     return Item(wide, wide, _always(0), lambda _: iter(()), grow=not wide)
 
 
+def over(item: Item, while_: Callable[[Scene], bool]) -> Item:
+    """A box without room of its own: while it is drawn, nothing is below it."""
+
+    def places(place: Box) -> Iterator[Placed]:
+        for name, own, draw in item.places(place):
+
+            def drawn(
+                d: Drawing, places: Places, scene: Scene, draw: Draws = draw
+            ) -> None:
+                if while_(scene):
+                    draw(d, places, scene)
+
+            yield Placed(name, own, drawn)
+
+    return Item(item.least, item.wanted, _always(0), places)
+
+
 def column(*items: Item, gap: float = 0) -> Item:
     """Boxes below each other, each as wide as the column."""
 

@@ -104,7 +104,7 @@ def test_a_reader_that_wants_what_is_gone_gets_the_next_one_that_is_there():
     _, then = told(pic, "RecordsPolled")
     assert "search asked for 3 and got 4, 6, 7 and 8, without an error" in then
     lit = pic.scenes[-1]["light"]
-    assert lit == ["skips", *(f"record/0/{offset}" for offset in (4, 6, 7, 8))]
+    assert lit == ["skips", "time", *(f"record/0/{offset}" for offset in (4, 6, 7, 8))]
 
 
 def test_a_tombstone_is_copied_with_its_horizon_and_goes_in_the_first_pass_after_it():
@@ -177,6 +177,11 @@ def test_a_poll_for_an_offset_that_is_gone_ends_it_and_shows_what_comes_instead(
         assert words["y"] < reader["y"] - 12, "each has a line of its own"
         right = words["x"] + widest(words["text"], 12.5, bold=True)
         assert right < shapes["reader/0/search"]["x"]
+        away, passed = (
+            shapes[f"time/lane/{key}"] for key in ("search/bar/0", "cleaner/1")
+        )
+        assert away["tip"] == "search is away: 3 h"
+        assert away["x"] < passed["x"] < away["x"] + away["w"], "a pass meanwhile"
     assert shapes["skips/from"]["x"] < shapes["skips/to"]["x"]
     assert "map/title" not in shapes and "copy/title" not in shapes
 

@@ -257,7 +257,7 @@ class CleanerStory(LogStory):
             if before and before in self.gone and not missed:
                 self.gap_at[name] = self.at
                 self.skips = [before, offsets[0], self.number]
-                told.light = ["skips", *told.light]
+                told.light = ["skips", "time", *told.light]
         for offset in missed:
             key = self.log.records[offset].key
             told.sentence += (
