@@ -179,7 +179,7 @@ def test_rows_of_a_sink_with_two_writers_say_who_wrote_them(width):
     drawn = shapes(two, two.scenes[-1], width)
     rows = [drawn[f"sink/accounts/row/{number}"] for number in range(2)]
     assert [row["more"] for row in rows] == ["by B", "by A"]
-    assert [row["line"] for row in rows] == ["trouble", "trouble"]
+    assert [row["line"] for row in rows] == ["actor2", "trouble"], "B did it first"
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW, PHONE])
@@ -204,8 +204,13 @@ def test_the_note_that_a_reader_goes_by_is_in_its_hand_and_is_old_when_it_writes
     stood, *_, last = [s for s in two.scenes if "reader/A/note" in shapes(two, s)]
     assert stood["kind"] == "RecordsPolled"
     drawn = shapes(two, last)
-    assert drawn["reader/A/note/word"]["text"] == "has read: offset done: none"
-    assert drawn["sink/accounts/noted/word"]["text"] == "offset done: 0"
+    said = "has read, 60 s ago: offset done: none"
+    assert drawn["reader/A/note/word"]["text"] == said
+    assert drawn["sink/accounts/noted/offset/word"]["text"] == "offset done: 0"
+    joins = drawn["reader/A/note/old"]
+    assert drawn["reader/A/note"]["y"] < joins["y"] < joins["y2"]
+    assert joins["y2"] == drawn["sink/accounts/noted/offset"]["y"]
+    assert "reader/A/note/old" not in shapes(two, stood), "nothing is noted yet"
     assert "reader/A/note" in last["light"] and "reader/B/note" not in drawn
 
 

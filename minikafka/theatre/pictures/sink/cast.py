@@ -81,7 +81,8 @@ class Away(NamedTuple):
 class Reader:
     """hand: by offset. spans: of the orders that it wrote. life: what is wrong.
     committed: the offset that Kafka has noted for it. refused: the error of a commit.
-    read: the offset that its sink had noted when it looked, "none", or "" before.
+    read: the offset that its sink had noted when it looked, "none", or "" before;
+    read_ms: when that was.
     """
 
     name: str
@@ -94,9 +95,10 @@ class Reader:
     committed: int | None = None
     refused: str = ""
     read: str = ""
+    read_ms: int = 0
 
     def space(self) -> Space:
-        told = picked(self, "name", "life", "committed", "refused", "read")
+        told = picked(self, "name", "life", "committed", "refused", "read", "read_ms")
         told["hand"] = [list(held) for _, held in sorted(self.hand.items())]
         told["spans"] = [list(span) for span in self.spans]
         told["away"] = [list(away) for away in self.away]

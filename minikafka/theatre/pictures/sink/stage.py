@@ -19,6 +19,7 @@ from minikafka.theatre.boxes import (
     space,
     words,
 )
+from minikafka.theatre.clock import SECOND_MS, in_short
 from minikafka.theatre.drawing import (
     Box,
     Drawing,
@@ -218,12 +219,18 @@ class SinkBoxes:
                 _held(d, f"{key}/hand", held, _in_hand(inside, place_in_hand), columns)
 
         def note(d: Drawing, places: Places, scene: Scene) -> None:
-            read = scene["space"]["readers"][number]["read"]
+            reader = scene["space"]["readers"][number]
+            read, age_ms = reader["read"], scene["at"] - reader["read_ms"]
+            if not read:
+                return
             x, y, room, _ = places[f"{key}/note"]
             words = [f"has read: offset done: {read}", f"read: done: {read}"]
+            if age_ms >= SECOND_MS:
+                age = in_short(age_ms)
+                words = [f"has read, {age} ago: offset done: {read}"]
+                words += [f"{age} old: done: {read}", f"{age} old: {read}"]
             said = fitting(words, room - 58, bold=True) or words[-1]
-            if read:
-                d.chip(f"{key}/note", x + 42, y, said)
+            d.chip(f"{key}/note", x + 42, y, said)
 
         inside = [part(box, high=PROCESS)]
         if self.actors.share(member.table):  # who is alone has no old note
@@ -265,21 +272,30 @@ class SinkBoxes:
             x, y, room, _ = places[f"{key}/noted"]
             words = _noted(scene["space"]["sinks"][number])
             said = fitting(words, room - 6, bold=True) or words[-1]
-            d.chip(f"{key}/noted", x, y, said)
+            d.chip(f"{key}/noted/offset", x, y, said)
+            for reader in scene["space"]["readers"]:
+                note = places.get(f"reader/{reader['name']}/note")
+                if note and reader["read"] and words[-1] != f"done: {reader['read']}":
+                    begin, end = (max(note.x + 62, x + 20), note.y + 19), (x + 20, y)
+                    old = f"reader/{reader['name']}/note/old"
+                    d.line(old, *begin, *end, line="trouble", width=3)
 
         def rows(d: Drawing, places: Places, scene: Scene) -> None:
             sink = scene["space"]["sinks"][number]
             self._rows(d, places, sink, places[f"{key}/rows"], most)
 
+        head = [words(f"{key}/name", name, most=MOST_OF_A_NAME, bold=True)]
         foot = [space(), lamp(f"{key}/lamp", self.scenes, fault, twice)]
         if has_notes:
             least, wanted = min(notes), max(notes)
-            foot.insert(
-                0, part(f"{key}/noted", noted, high=19, least=least, wanted=wanted)
-            )
+            offset = part(f"{key}/noted", noted, high=19, least=least, wanted=wanted)
+            if self.actors.share(name):  # right below a note that may be older
+                head.append(offset)
+            else:
+                foot.insert(0, offset)
         inside = column(
             row(
-                words(f"{key}/name", name, most=MOST_OF_A_NAME, bold=True),
+                *head,
                 space(),
                 part(f"{key}/sum", summed, high=19, least=sums),
                 gap=4,
@@ -311,23 +327,19 @@ class SinkBoxes:
         for number, each in enumerate(rows, count - len(rows)):
             box = Box(x, place.y + 1, step - (STEP - SQUARE), SQUARE)
             by = f"by {each.writer[:1].upper()}" if shared else ""
-            is_twice = each.offset in sink["twice"]
             hand = _in_hand(
                 places[f"process {self.actors.names.index(each.writer)}"], 0
             )
-            look = self._look_of_row(each, is_twice)
+            look = self._look_of_row(each)
             look |= {"from_x": hand.x, "from_y": hand.y}
             d.cell(f"{key}/row/{number}", *box, str(each.offset), by, **look)
             x += step
 
-    def _look_of_row(self, row: Row, is_twice: bool) -> Look:
-        """is_twice: its order is there again, or was there before."""
+    def _look_of_row(self, row: Row) -> Look:
         colour = actor_colour(self.actors.number(row.writer))
         look: Look = {"fill": "cell", "line": colour, "width": 2}
-        if is_twice:
-            look |= {"line": "trouble", "width": 3}
         if row.times > 1:
-            look |= {"fill": "paper", "ink": "trouble"}
+            look |= {"fill": "paper", "line": "trouble", "ink": "trouble", "width": 3}
         return look | {
             "of": row.number,
             "same": f"order/{row.offset}",

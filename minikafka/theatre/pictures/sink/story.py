@@ -224,7 +224,8 @@ class SinkStory(Story):
             trouble=True,
             marks=marks,
             light=[
-                f"order/{offset}",
+                f"sink/{sink.name}/row",
+                f"sink/{sink.name}/noted",
                 f"sink/{sink.name}/sum",
                 f"sink/{sink.name}/lamp",
                 f"reader/{reader.name}/note",
@@ -238,6 +239,7 @@ class SinkStory(Story):
         if reader is None or d["name"] != self.part.name:
             return None
         reader.read = "none" if d["value"] is None else str(d["value"])
+        reader.read_ms = self.at
         return QUIETLY
 
     # -- known to Kafka
@@ -265,7 +267,7 @@ class SinkStory(Story):
         left_out += f" {orders(known)} {verb} not added."
         light = [f"order/{each}" for each in known]
         light += [
-            f"sink/{table}/noted",
+            f"sink/{table}/noted/offset",
             f"reader/{reader.name}",
             "time",
         ]
@@ -311,11 +313,11 @@ class SinkStory(Story):
         words = in_short(self.sinks, self.readers)
         if words:
             last["sentence"] = words
-        twice = {each for sink in self.sinks.values() for each in sink.twice}
-        if words and twice:
-            told = [f"order/{each}" for each in sorted(twice)]
+        if words and any(sink.twice for sink in self.sinks.values()):
+            told = []
             for name in self.sinks:
-                told += [f"sink/{name}/{what}" for what in ("sum", "lamp", "noted")]
+                parts = ("row", "sum", "lamp", "noted")
+                told += [f"sink/{name}/{part}" for part in parts]
             told += [f"reader/{name}/note" for name in self.readers]
             last["light"] = [*told, "time"]
 
