@@ -141,8 +141,9 @@ class Drawing:
     marks all. onto: a lever that is dragged, onto one of the things whose names begin
     so ("0" and a slash: the records of partition 0). grid: shapes that the arrow keys
     go through; the focus marks what hovering does. digits: so many hexadecimal ones
-    are typed onto the shape, and then it acts. asks: a prediction about what
-    comes is open, so nothing says it. ends: it is the last step.
+    are typed onto the shape, and then it acts. apart: a lever that only the page around
+    shows. asks: a prediction about what comes is open, so nothing says it. ends: it is
+    the last step.
     """
 
     def __init__(self, width: int) -> None:
@@ -223,6 +224,15 @@ class Drawing:
             and not words.isdecimal()
             and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", question)
         }
+
+    def put_levers_apart(self) -> None:
+        """The page around the picture shows its levers: here they aren't drawn."""
+        levers = {key for key, shape in self.shapes.items() if "act" in shape}
+        for key in list(self.shapes):
+            if key in levers:
+                self.shapes[key]["apart"] = "yes"
+            elif _is_beneath(key, levers):
+                del self.shapes[key]
 
     def rect(
         self,

@@ -13,7 +13,7 @@ function lever(node, s) {
   if (s.grid) gridded(node, s);
   else if (s.act) for (const name in names) node.setAttribute(name, names[name]);
   else if (node.dataset.act) Object.keys(names).forEach(name => node.removeAttribute(name));
-  node.toggleAttribute('data-onto', Boolean(s.onto));
+  for (const name of ['onto', 'apart']) node.toggleAttribute(`data-${name}`, Boolean(s[name]));
 }
 
 // Whether there is somebody in the kernel to hear of it.
@@ -130,7 +130,7 @@ function meant(event) {
   const direct = event.target.closest('[data-act]');
   if (direct || event.pointerType !== 'touch') return direct;
   let nearest = null, least = REACH;
-  for (const node of drawing.querySelectorAll('[data-act]')) {
+  for (const node of drawing.querySelectorAll('[data-act]:not([data-apart])')) {
     const { left, right, top, bottom } = node.getBoundingClientRect(), { clientX: x, clientY: y } = event;
     const away = Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom));
     if (node.style.display !== 'none' && away < least) [nearest, least] = [node, away];

@@ -26,7 +26,7 @@ from minikafka.trace import Event
 BESIDE = 212  # width of a card that has its chip beside its name
 ASIDE = 9  # from a card to what is between it and its log
 # heights on a card: of its name, a line of words, a chip with a line of its own, levers
-NAME, LINE, CHIP, LEVER = 30, 18, 22, 28
+NAME, LINE, CHIP, LEVER = 30, 18, 22, 36
 # by the node's state
 LEVERS = {
     "": ("kill", "freeze"),
@@ -90,11 +90,11 @@ def name_of(broker: int) -> str:
     return f"broker {broker}"
 
 
-def card_high(lines: int, live: bool) -> Callable[[float], float]:
-    """The height of a card from its width. lines: of words below its name. live: it
-    has levers.
+def card_high(lines: int, levers: bool) -> Callable[[float], float]:
+    """The height of a card from its width. lines: of words below its name. levers: it
+    has room for some.
     """
-    high = NAME + LINE * lines + 3 + (LEVER if live else 0)
+    high = NAME + LINE * lines + 3 + (LEVER if levers else 0)
     return lambda width: high + (0 if width >= BESIDE else CHIP)
 
 
@@ -168,17 +168,17 @@ class Card:
     def _levers(self, life: str) -> None:
         """Draw the levers that the broker's state allows."""
         x = 8.0
-        y = self.place.h - 24
-        look: Look = {"line": "rule", "r": 10, "bold": False}
+        y = self.place.h - 32
+        look: Look = {"line": "rule", "r": 14, "bold": False}
         for word in LEVERS.get(life, ()):
             act = f"{word} {self.name}"
-            box = Box(x=x, y=y, w=widest(word, 12) + 12, h=20)
+            box = Box(x=x, y=y, w=widest(word, 12) + 12, h=28)
             tip = f"{act} now"
             self.part.boxed(
                 f"lever/{word}", *box, word, "wash", **look, act=act, tip=tip
             )
             x += box.w + 5
-        self.part.wire("wire", self.place.w - 14, y + 10, self.name, life == "cut off")
+        self.part.wire("wire", self.place.w - 14, y + 14, self.name, life == "cut off")
 
 
 def draw_disc(part: Drawing, broker: int, x: float, y: float, life: str) -> None:

@@ -56,6 +56,7 @@ WORDS = (
     "same",
     "onto",
     "grid",
+    "apart",
 )
 
 ATTRIBUTES = (*NUMBERS, *WORDS)

@@ -7,6 +7,7 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from minikafka.theatre.drawing import (
 )
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.page import Data, Step
-from minikafka.theatre.play import Cast, Play
+from minikafka.theatre.play import APART, Cast, Play
 from minikafka.theatre.ruler import Ruler, draggable
 from minikafka.theatre.text import escape, spoken
 
@@ -89,6 +90,7 @@ class Picture:
         self.corner = "" if seed is None else f"seed {seed}"
         self.prediction = prediction
         self.strip: Data | None = None  # where this is one run of a map (strip.py)
+        self.levers_apart = False  # on a phone the page around shows them
         self._numbers = [scene["number"] for scene in self.scenes]
         self._drawings: dict[int, list[Drawing]] = {}
 
@@ -132,7 +134,11 @@ class Picture:
         drawing = Drawing(width)
         drawing.asks = self._asks(step)
         drawing.ends = step == len(self.scenes) - 1
-        self.play.draw(drawing, self.scenes[: step + 1])
+        are_apart = self.levers_apart and drawing.phone
+        play = self._without_levers if are_apart else self.play
+        play.draw(drawing, self.scenes[: step + 1])
+        if are_apart:
+            drawing.put_levers_apart()
         asked = self.prediction
         is_open = asked is not None and step == asked.stop
         drawing.light(self._light(step), asked.question if asked and is_open else "")
@@ -140,6 +146,11 @@ class Picture:
             if "of" in shape:
                 shape["of"] = self._step_of(shape["of"])
         return drawing
+
+    @cached_property
+    def _without_levers(self) -> Play:
+        """The play, with no room for its levers."""
+        return type(self.play)(self.cast | {"live": APART}, self.scenes)
 
     def _light(self, step: int) -> Sequence[str]:
         """What a step is about. The last one after a question closes in the light of

@@ -25,6 +25,7 @@ from minikafka.trace import Event
 # What a page can hold and a person can follow. Longer traces keep their chapters and
 # troubles, and skip evenly among the rest.
 MOST_STEPS = 160
+APART = "apart"  # of a cast's live: the page around shows the levers
 
 Detail = dict[str, Any]
 EventId = tuple[str, int]
@@ -237,6 +238,11 @@ class Story:
         if trouble:
             mark["trouble"] = True
         return [mark]
+
+
+def draws_levers(cast: Cast) -> bool:
+    """Whether a live picture has room for its levers."""
+    return "live" in cast and cast["live"] != APART
 
 
 def picked(source: object, *names: str) -> Detail:

@@ -10,7 +10,8 @@ import pytest
 
 from minikafka.course.demo import Choices
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE
+from minikafka.theatre.picture import Picture
 from tests.theatre import groups
 from tests.theatre.traces import retention
 
@@ -48,6 +49,23 @@ def played(live):
     return json.loads(
         unescape(re.search(r'data-play="(.*?)"', live.stage.data.value)[1])
     )
+
+
+def acts(drawing):
+    return {shape["act"] for shape in drawing.shapes.values() if "act" in shape}
+
+
+def test_levers_that_the_page_around_shows_are_known_on_a_phone_and_take_no_room(live):
+    shown = live.picture
+    apart = Picture(type(shown.play), shown.cast, shown.scenes)
+    apart.levers_apart = True
+    for here, there in zip(shown.drawings(PHONE), apart.drawings(PHONE), strict=True):
+        assert acts(here) == acts(there) != set()
+        assert here.bottom - there.bottom > 2 * 28
+        for key, shape in there.shapes.items():
+            assert ("act" in shape) == ("apart" in shape)
+            assert "lever" not in key or "act" in shape
+    assert apart.drawings(WIDE)[-1].shapes == shown.drawings(WIDE)[-1].shapes
 
 
 def test_a_lever_runs_again_from_its_moment_and_prints_the_line_that_does_the_same(

@@ -9,7 +9,7 @@ from minikafka.theatre.boxes import Item, Places, part, row
 from minikafka.theatre.drawing import Box, Drawing, Look
 from minikafka.theatre.nodes import Card, Columns, DrawnLog, card_high
 from minikafka.theatre.pictures.replica_set.names import Names
-from minikafka.theatre.play import Cast, Detail, Space
+from minikafka.theatre.play import Cast, Detail, Space, draws_levers
 
 CARD, LEAST_CARD, GUTTER = 220, 150, 22  # width of a card; from it to the log
 # heights above, of, and below a record; width from one to the next
@@ -53,7 +53,7 @@ class LogRows:
         def log(d: Drawing, places: Places, scene: Scene) -> None:
             self._log(d, places, scene, scene["space"]["copies"][number])
 
-        high = card_high(self.lines, self.live)
+        high = card_high(self.lines, draws_levers(self.cast))
         of_card: Look = {"least": LEAST_CARD, "wanted": CARD}
         places = self.cast["most"] + 1
         of_log = {"least": LEAST * min(places, FEW), "wanted": WIDEST * places}

@@ -12,7 +12,7 @@ from minikafka.theatre.boxes import Item, Places, part, row
 from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room
 from minikafka.theatre.nodes import Card, Chip, card_high, colour, name_of
 from minikafka.theatre.pictures.quorum.votes import LOST, VoteAnswer
-from minikafka.theatre.play import Cast, Space
+from minikafka.theatre.play import Cast, Space, draws_levers
 
 LEAST = 144  # width of a card
 VOTE, PITCH, MARGIN = 12, 32, 8  # radius of a vote; from one to the next; from the edge
@@ -57,6 +57,7 @@ class Ballot:
     def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
         self.observers = cast["observers"]
         self.live = bool(cast.get("live"))
+        self.draws_levers = draws_levers(cast)
         waits = [
             until - since
             for scene in scenes
@@ -77,7 +78,7 @@ class Ballot:
 
         # an observer waits for no vote
         lines = 2 if name_of(broker) in self.observers else 3
-        high = card_high(lines, self.live)
+        high = card_high(lines, self.draws_levers)
         return part(name, draw, high=high, least=LEAST, grow=1)
 
     def _draw(self, d: Drawing, place: Box, voter: Voter, scene: Scene) -> None:

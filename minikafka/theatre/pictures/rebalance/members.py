@@ -36,7 +36,7 @@ from minikafka.theatre.pictures.rebalance.cast import Actor
 from minikafka.theatre.pictures.rebalance.coordinator import CHIP, CHIP_PITCH
 from minikafka.theatre.pictures.rebalance.member import Answer
 from minikafka.theatre.pictures.rebalance.snapshot import MOST_MEMBERS
-from minikafka.theatre.play import Cast
+from minikafka.theatre.play import Cast, draws_levers
 from minikafka.theatre.text import key_part
 
 CARD = 220  # least width: two of them have no room on a phone
@@ -47,7 +47,7 @@ HEAD, LINE = 24, 15  # height of a card's first line, and of one of words
 LEAST_OF_WORDS = 200  # width of what it does
 MOST_CHIPS = 3  # partitions that have room from the start
 LEADS = ["group leader", "leader"]
-LEVER, LEAST_OF_LEVERS = 20, 200  # height, and width of all
+LEVER, LEAST_OF_LEVERS = 28, 200  # height, and width of all
 LEVERS = ("freeze", "slow", "leave", "crash")
 # by what has become of a member
 LEVERS_OF = {"": LEVERS, "cut off": LEVERS, "frozen": ("crash",)}
@@ -167,6 +167,7 @@ class Members:
     ) -> None:
         self.actors = actors
         self.is_live = bool(cast.get("live"))
+        self.draws_levers = draws_levers(cast)
         self.count = min(len(actors), MOST_MEMBERS)
         self.is_crowded = self.count < len(actors)  # members share the places
         told = [each for scene in scenes for each in scene["space"]["members"]]
@@ -206,14 +207,17 @@ class Members:
     def _line(self, number: int) -> Item:
         """Its link to the coordinator is before it; it is as high as its own words."""
         names = list(self.actors)
+        levers = self._levers(number)
         line = row(
             self._head(number),
             self._does(number, names if self.is_crowded else [names[number]]),
             self._part(number, "said", _said, HEAD, grow=1),
             self._place(number),
-            *self._levers(number),
+            *(levers if self.draws_levers else []),
             gap=8,
         )
+        if not self.draws_levers:
+            line = column(line, *levers)
         link = self._part(number, "link", _across, HEAD, BUS)
         return row(link, self._framed(number, line, pad=4), breaks=False)
 
@@ -253,6 +257,8 @@ class Members:
     def _levers(self, number: int) -> list[Item]:
         if not self.is_live:
             return []
+        if not self.draws_levers:
+            return [self._part(number, "levers", _levers, 0)]
         return [self._part(number, "levers", _levers, LEVER + 4, LEAST_OF_LEVERS)]
 
     def _part(
@@ -336,7 +342,8 @@ class Members:
             word = fitting(["+ member", "+"], place.w, 13, bold=True)
             d.boxed("lever/add", *place, word, ink="quiet", **look)
 
-        return [part("add", draw, high=28, least=30, wanted=90)]
+        high = 28 if self.draws_levers else 0
+        return [part("add", draw, high=high, least=30, wanted=90)]
 
 
 # -- one member: each draws a part of it, or its frame
@@ -424,7 +431,7 @@ def _levers(d: Drawing, places: Places, shown: Shown, place: Box) -> None:
         wide = text_width(word, 12) + rest / len(words) - 3
         box = Box(x, place.y + 4, wide, LEVER)
         act = f"{word} {name}"
-        look: Look = {"fill": "wash", "line": "rule", "r": 10, "bold": False}
+        look: Look = {"fill": "wash", "line": "rule", "r": 14, "bold": False}
         look |= {"act": act, "tip": f"{act} now"}
         d.boxed(f"{shown.key}/lever/{word}", *box, word, **look)
         x = box.right + 3
