@@ -31,6 +31,7 @@ from minikafka.course.publishing import (
 from minikafka.course.publishing.site_look import NAV
 from tests.browser.jupyter import AXE
 from tests.browser.site import (
+    ALIVE,
     MEGABYTE,
     SUB_PATH,
     Links,
@@ -387,6 +388,24 @@ def test_the_playground_is_live_and_every_click_changes_the_picture(tab):
     inside.locator("#scrub").press("End")
     inside.locator("#text").click()
     inside.locator("tbody tr").nth(3).wait_for()
+    assert one.errors == [] and serious(page) == []
+
+
+def test_on_a_phone_the_levers_are_buttons_below_the_picture_and_nowhere_else(tab):
+    one = tab()
+    one.page.set_viewport_size({"width": 390, "height": 660})
+    page = one.open("playground.html")
+    page.wait_for_selector(ALIVE, timeout=240_000)
+    inside = page.frame_locator("#stage iframe")
+    for button in ("consumer B", "freeze"):
+        page.locator("#reach").get_by_role("button", name=button).click()
+    page.wait_for_function(f"() => {FLAGS} > 0", timeout=60_000)
+    assert 'cluster.freeze("consumer B")' in page.text_content("#code")
+    assert inside.locator("#drawing [data-act]").count() > 0
+    assert inside.locator("#drawing [data-act]:visible").count() == 0
+    page.click("a[href='#play=a-broker-dies']")
+    page.locator("#reach").get_by_role("button", name="broker 2").wait_for()
+    assert inside.locator("#drawing [data-act]:visible").count() == 0
     assert one.errors == [] and serious(page) == []
 
 

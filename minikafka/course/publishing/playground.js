@@ -104,7 +104,7 @@ function take(answer) {
   } else put({ srcdoc: answer.page });
   redraw();
   const took = Math.round(performance.now() - since);
-  say(`${answer.settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, at any moment.`);
+  say(`${answer.settings.seconds} virtual seconds took ${took} ms. Choose a member or a broker, at any moment.`);
 }
 
 // What stands around the picture.
@@ -169,7 +169,7 @@ function tile(name, values, shown, end) {
   return box;
 }
 
-// -- on a phone: the levers that the picture has now, by whom they are about
+// -- on a phone: the levers that the picture has now, and doesn't draw, by whom they are about
 
 const ADDS = '+ member';
 let whose = '', reached = '', waits = 0;  // whose levers are within reach, and all that is; what looks again with the next frame
@@ -179,7 +179,7 @@ function reachSoon() {
 }
 
 function reach() {
-  const levers = [...inside('drawing')?.querySelectorAll('[data-act][aria-label]:not([data-onto])') ?? []].filter(node => node.style.display !== 'none');
+  const levers = [...inside('drawing')?.querySelectorAll('[data-apart]') ?? []].filter(node => node.style.display !== 'none');
   const found = new Map();
   for (const lever of levers) {
     const [does, ...rest] = lever.dataset.act.split(' '), [who, from] = rest.join(' ').split(', ');
@@ -316,7 +316,7 @@ function python() {
       alive = true;
       since = performance.now();  // loading is not the run's time
       prepare();
-      say('Alive: click a member or a broker, at any moment.', 'alive');
+      say('Alive: choose a member or a broker, at any moment.', 'alive');
     } else if (data.answer) take(JSON.parse(data.answer));
     else if (data.foreseen) foreseen = data.foreseen;
     else if (data.failed) {

@@ -133,6 +133,7 @@ def told(settings: Settings, runs: Reruns, watch: Watch) -> dict[str, Any]:
 def played(runs: Reruns, at_ms: float, asked: dict[str, Any]) -> dict[str, Any]:
     """The picture, in the layouts that the question needs, and as a page."""
     shown = runs.picture
+    shown.levers_apart = True
     is_first = bool(asked.get("first"))
     widths: tuple[int, ...] = LAYOUTS
     if asked.get("width") in widths and not is_first:

@@ -327,13 +327,12 @@ def playground_page(beside: Mapping[str, Any]) -> str:
     for each in playground_plays.ALL:
         plays.append(
             f'<li><a href="#play={each.name}" title="{escape(each.more)}">'
-            f"<b>{each.title}</b></a></li>"
+            f"{each.title}</a></li>"
         )
     watched = []
     for path, (title, more) in playground_plays.OF_LESSONS.items():
         watched.append(
-            f'<li><a href="{GALLERY}/{path}" title="{escape(more)}">'
-            f"<b>{title}</b></a></li>"
+            f'<li><a href="{GALLERY}/{path}" title="{escape(more)}">{title}</a></li>'
         )
     policy = (
         f"; script-src 'self' '{script_hash(['carry'])}'; worker-src 'self';"
