@@ -294,6 +294,12 @@ const strip = (() => {
     return Math.max(0, Math.min(count - 1, Math.floor((count * (x - left)) / (right - left))));
   }
 
+  // The game's page names the cell under a finger.
+  function pass(key) {
+    point(key);
+    dispatchEvent(new CustomEvent('passed', { detail: key }));
+  }
+
   // Along its own row, wherever the pointer is.
   function drag(event) {
     stand(event);
@@ -302,7 +308,7 @@ const strip = (() => {
     if (key === shownKey) return;
     held.moved = true;
     event.currentTarget.setPointerCapture(event.pointerId);
-    point(key);
+    pass(key);
   }
 
   // A run that is there has followed all the way; one that nobody has tried begins now.
@@ -313,6 +319,7 @@ const strip = (() => {
 
   // The finger scrolls the page, and chooses nothing.
   function leftOff() {
+    if (held?.moved) pass(chosenKey);
     held = null;
     say(chosenKey);
   }

@@ -1,6 +1,6 @@
 """The names of records in the pictures of replicas: their values if all of these fit,
 otherwise a letter each. Letters mean nothing unless they are explained, which a line
-above the brokers does.
+above the brokers does; 0 for "order 0" explains itself.
 """
 
 from collections.abc import Iterable, Mapping
@@ -75,7 +75,7 @@ class Names:
 
     @property
     def has_legend(self) -> bool:
-        return bool(self.pairs) and not self.are_whole
+        return not self.are_whole and not all(map(_says_itself, self.pairs.items()))
 
     def legend(self, d: Drawing, place: Box, space: Mapping[str, Any]) -> None:
         """Draw the meaning of the letters, for records that have appeared so far."""
@@ -90,3 +90,9 @@ class Names:
         """The legend of letters, such as "c created · p paid", wrapped to the width."""
         words = dotted(*(f"{self.pairs[name]} {name}" for name in names))
         return wrap(words, width * LEAST_STRETCH, SIZE)
+
+
+def _says_itself(pair: tuple[str, str]) -> bool:
+    """Whether a letter is how its name ends: 0 for "order 0"."""
+    name, letter = pair
+    return name.split()[-1:] == [letter]

@@ -86,7 +86,8 @@ class ReplicaSetPlay(Play):
             or any(lane.key in _away(scene) for scene in scenes)
         }
         time = lanes.box(scenes, self._lanes)
-        self.boxes = Stage(column(*legend, _lamp(), told, *copies, time, gap=3))
+        logs = column(*copies, gap=8)
+        self.boxes = Stage(column(*legend, told, logs, _lamp(), time, gap=3))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         self.boxes.draw(drawing, scenes[-1])
