@@ -134,6 +134,13 @@ function step(by) {
   stepping = setTimeout(() => send('choose'), A_PAUSE);
 }
 
+// A finger is on its way along a row: a run begins where it lets go.
+function pass(key) {
+  const [row, column] = key.split('/').map(Number), answer = key === chosen && answers.get(named(key));
+  if (answer) judge(answer);
+  else if (map) say(`${map.faults[row]} at ${map.moments[column]}`);
+}
+
 at('earlier').addEventListener('click', () => step(-1));
 at('later').addEventListener('click', () => step(1));
 
@@ -145,7 +152,11 @@ function bringUp() {
   scrollBy({ top: Math.min(Math.max(now.top, covered + AN_EDGE), top + rows.top), behavior: still.matches ? 'auto' : 'smooth' });
 }
 
-const hear = () => frame.contentWindow.addEventListener('chosen', ({ detail }) => choosing(detail));
+function hear() {
+  frame.contentWindow.addEventListener('chosen', ({ detail }) => choosing(detail));
+  frame.contentWindow.addEventListener('passed', ({ detail }) => pass(detail));
+}
+
 frame.addEventListener('load', hear);
 if (frame.contentDocument?.getElementById('strip')) hear();
 
@@ -258,13 +269,14 @@ const chips = () => tries().map(({ ended: [kind, sign], solves }) => Object.assi
   className: `${kind} ${solves ? 'solves' : ''}`, title: MEANS[kind], textContent: sign.replace('.', '·'),
 }));
 const signs = () => tries().map(({ ended: [kind] }) => SIGNS[kind] ?? '⬛').join('');
-const times = () => `${tries().length === 1 ? '1 try' : `${tries().length} tries`}${puzzle.par ? ` (${puzzle.par} is good)` : ''}`;
+const soFar = () => (tries().length === 1 ? '1 try' : `${tries().length} tries`), good = () => (puzzle.par ? ` (${puzzle.par} is good)` : '');
+const times = () => soFar() + good();
 
 // One more fault in every run is possible as long as the puzzle takes another one after it.
 const canKeep = () => chosen !== null && (!isSolved || isHopeless()) && settings.also.length + 1 < (puzzle?.faults ?? MOST_FAULTS);
 
 function score() {
-  at('tries').replaceChildren(...(puzzle ? [times(), ' ', ...chips()] : []));
+  at('tries').replaceChildren(...(puzzle ? [soFar(), Object.assign(document.createElement('span'), { textContent: good() }), ' ', ...chips()] : []));
   const next = isSolved && Number(name) < levels.length;
   // room is kept for what may come, so that nothing moves then (not on a phone)
   for (const [id, isOfThis, isThere] of [['keep', !next, canKeep()], ['next', next, true], ['result', Boolean(puzzle), isSolved],
@@ -277,6 +289,7 @@ function score() {
     at(id).hidden = chosen === null || map === null || isSolved;
     at(id).disabled = column === end;
   }
+  at('told').classList.toggle('brief', !document.querySelector('#acts button:not([hidden], .waits)'));
 }
 
 // -- the puzzles
