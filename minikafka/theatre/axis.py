@@ -19,7 +19,7 @@ BENT = "not to scale"
 NOW = "now"
 WORDS = 18  # from the lanes' foot to the words' line
 STROKE = 5  # height of a chapter's
-ALIKE = 4  # chapters that are nearer than this share a stroke
+ALIKE = 4  # what is nearer than this is at one place
 APART = 10  # words
 
 
@@ -162,8 +162,10 @@ class Axis(NamedTuple):
 @lru_cache(maxsize=256)
 def even_times(first_ms: int, last_ms: int, room: float) -> list[tuple[int, str]]:
     """Round moments and their words, as many as have room from the first moment to the
-    last one: the same step everywhere, so that an even axis looks even.
+    last one: the same step everywhere, so that an even axis looks even. One so little
+    before the first moment that nobody sees it, such as 0 s, counts as that.
     """
+    first_ms -= round(ALIKE * (last_ms - first_ms) / room)
     moments: list[tuple[int, str]] = []
     for most in range(int(room / APART), 0, -1):
         moments = round_times(first_ms, last_ms, last_ms, most)

@@ -132,10 +132,12 @@ outside(() => window.parent !== window && window.parent.addEventListener('scroll
 // The highest text of any step decides, so nothing jumps while it plays. But a few long ones make no room at all other steps:
 // they are written smaller, and scroll where that is not enough.
 const LINES = 3;
+// A wide page of its own has room for a line: what takes two is a little smaller.
+const saidLines = () => (window.parent === window && innerWidth > 980 ? 1 : LINES);
 
 function reserve(box, line, texts, lines = Infinity) {
   const words = line.textContent;
-  box.style.height = box.style.minHeight = '';
+  box.style.height = box.style.minHeight = box.style.maxHeight = '';
   let most = 0;
   for (const text of new Set(texts)) {
     line.textContent = text;
@@ -162,7 +164,7 @@ function reserveSaid() {
   const box = at('said'), { hidden } = box;
   box.hidden = false;
   box.classList.remove('long');
-  box.style.height = `${reserve(box, at('sentence'), steps.map(step => step.sentence), LINES)}px`;
+  box.style.height = `${reserve(box, at('sentence'), steps.map(step => step.sentence), saidLines())}px`;
   box.hidden = hidden;
 }
 
@@ -184,9 +186,10 @@ function resize() {
   draw(cursor, false);
   reserveHeader();
   reserveSaid();
-  atLength();
   reserveSheet();
   makeRoomForSheet();
+  if (isSheet()) Object.assign(at('said').style, { height: '', maxHeight: at('said').style.height });  // it grows upward, and moves nothing
+  atLength();
   at('foot').style.minHeight = `${reserve(at('foot'), at('foot'), steps.map(step => step.foot), LINES)}px`;
   grow();
   draw(cursor, false);

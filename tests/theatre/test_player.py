@@ -98,21 +98,23 @@ def test_what_is_to_come_is_faint_and_lies_on_no_words_when_one_goes_back(
     assert found == []
 
 
-def test_a_long_sentence_makes_no_room_and_can_be_read(opened):
+@pytest.mark.parametrize("width", [390, 800])
+def test_a_long_sentence_makes_no_room_and_can_be_read(opened, width):
     trace = list(replicas.stale())
     pic = picture("quorum", trace)
     longest = max(pic.scenes, key=lambda scene: len(scene["sentence"]))
     shortest = min(pic.scenes, key=lambda scene: len(scene["sentence"]))
-    page = opened(pic, 390)
+    page = opened(pic, width)
     height = "() => document.getElementById('said').offsetHeight"
     line = page.evaluate(
         "() => parseFloat(getComputedStyle(document.getElementById('said')).lineHeight)"
     )
     page.evaluate(SHOW, shortest["step"])
     room = page.evaluate(height)
-    assert room <= 3 * line + 12
     page.evaluate(SHOW, longest["step"])
-    assert page.evaluate(height) == room
+    assert page.evaluate(height) <= 3 * line + 12
+    if width > 560:  # on a phone a sheet grows over the picture
+        assert page.evaluate(height) == room
     said = page.locator("#said")
     assert "long" in said.get_attribute("class")
     said.evaluate("said => { said.scrollTop = said.scrollHeight; }")

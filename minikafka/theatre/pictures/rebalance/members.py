@@ -44,7 +44,7 @@ COLUMNS = 3  # places for cards, where there are fewer
 LINK, BUS = 22, 24  # height above a card; width before a line
 DISC = 30  # width, with the gap behind it
 HEAD, LINE = 24, 15  # height of a card's first line, and of one of words
-LEAST_OF_WORDS = 200  # width of what it does
+LEAST_OF_WORDS, LEAST_BESIDE_NAME = 200, 110  # width of what it does
 MOST_CHIPS = 3  # partitions that have room from the start
 LEADS = ["group leader", "leader"]
 LEVER, LEAST_OF_LEVERS = 28, 200  # height, and width of all
@@ -171,7 +171,7 @@ class Members:
         self.count = min(len(actors), MOST_MEMBERS)
         self.is_crowded = self.count < len(actors)  # members share the places
         told = [each for scene in scenes for each in scene["space"]["members"]]
-        self.words = {(each["name"], each["words"]) for each in told}
+        self.words = {each["words"] for each in told}
         labels = [
             widest(label, 12.5, mono=True, bold=True) for label in cast["partitions"]
         ]
@@ -198,34 +198,41 @@ class Members:
         )
         card = column(
             self._head(number),
-            self._does(number, list(self.actors)),
+            self._does(number),
             self._place(number),
             *self._levers(number),
         )
         return replace(column(link, self._framed(number, card, pad=6)), least=CARD)
 
     def _line(self, number: int) -> Item:
-        """Its link to the coordinator is before it; it is as high as its own words."""
-        names = list(self.actors)
+        """Its link to the coordinator is before it."""
         levers = self._levers(number)
-        line = row(
-            self._head(number),
-            self._does(number, names if self.is_crowded else [names[number]]),
-            self._part(number, "said", _said, HEAD, grow=1),
-            self._place(number),
-            *(levers if self.draws_levers else []),
-            gap=8,
-        )
-        if not self.draws_levers:
+        line = self._in_line(number)
+        if self.draws_levers:
+            line = row(line, *levers, gap=8)
+        else:
             line = column(line, *levers)
         link = self._part(number, "link", _across, HEAD, BUS)
         return row(link, self._framed(number, line, pad=4), breaks=False)
+
+    def _in_line(self, number: int) -> Item:
+        """With its whole name, if there is room for the words about it."""
+        said = self._part(number, "said", _said, HEAD, grow=1)
+        does = self._does(number)
+        place = self._place(number)
+        whole = self._head(number, is_whole=True)
+        close = replace(does, least=min(does.least, LEAST_BESIDE_NAME))
+        return either(
+            row(whole, close, said, place, gap=8, breaks=False),
+            row(self._head(number), does, said, place, gap=8),
+        )
 
     def _framed(self, number: int, inside: Item, pad: float) -> Item:
         frame = self._told(number, "card", _frame)
         return framed(f"card {number}", inside, frame, pad=pad, grow=1)
 
-    def _head(self, number: int) -> Item:
+    def _head(self, number: int, is_whole: bool = False) -> Item:
+        """is_whole: no name is shortened."""
         long, short = (DISC + 8 + widest(words, 12) for words in LEADS)
         actors = list(self.actors.values())
         least, wanted = (
@@ -234,17 +241,17 @@ class Members:
             )
             for room in (0, math.inf)
         )
+        least = wanted if is_whole else least
         return self._part(number, "head", _head, HEAD, short + least, long + wanted)
 
-    def _does(self, number: int, names: Collection[str]) -> Item:
-        """names: of the members whose words have room."""
-        own = {words for name, words in self.words if name in names}
+    def _does(self, number: int) -> Item:
+        """All members are as high as the longest words need."""
 
         def high(width: float) -> int:
-            lines = [len(_wrapped(each, width)) for each in own]
+            lines = [len(_wrapped(each, width)) for each in self.words]
             return LINE * max(lines, default=1) + 3
 
-        wanted = max((widest(words, 12.5) for _, words in self.words), default=0)
+        wanted = max((widest(words, 12.5) for words in self.words), default=0)
         least = min(wanted, LEAST_OF_WORDS)
         return self._part(number, "does", _does, high, least, wanted)
 
