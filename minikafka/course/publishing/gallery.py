@@ -40,11 +40,11 @@ NAV_STYLE = (
     "#gallery a:last-child{min-width:0;overflow:hidden;text-overflow:ellipsis}"
     # a picture fills its window, and the site's header is as wide
     ".way,#gallery,.alone main{max-width:max(1160px,min(1440px,100% - 120px))}"
-    ".alone #title{font-size:24px;line-height:30px}"
+    ".alone #title{font:700 32px/38px Charter,'Iowan Old Style',"
+    "'Bitstream Charter','Sitka Text',Cambria,Georgia,'DejaVu Serif',serif}"
     "@media (max-width:560px){#gallery{padding-bottom:0;gap:4px 14px}"
     "#gallery :is(a,span){padding:12px 0}#gallery span{min-width:88px}"
     ".alone #title{font-size:20px;line-height:25px}"
-    ".alone #scenario{display:block}"
     # in a lesson the words stand below the controls, and cover nothing
     ".framed #sheet{position:static;max-height:none!important;margin:5px 0 8px;"
     "border-width:1px!important;border-radius:6px;box-shadow:none}}"
@@ -288,30 +288,25 @@ def index(done: Lessons, in_site: bool = False) -> str:
         title=TITLE,
         lead=LEAD,
         jumps="\n".join(_jump(lesson) for lesson, _ in done),
-        sections="\n".join(_section(*each, in_site) for each in done),
+        cards="\n".join(_cards(*each) for each in done),
     )
     return site_look.page(head, body, made_by=MADE_BY, alone=not in_site)
 
 
 def _jump(lesson: Contents) -> str:
-    """The way to the section of a lesson."""
+    """The way to the first picture of a lesson."""
     return f'<a href="#lesson-{lesson.number}">{escape(title(lesson))}</a>'
 
 
-def _section(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:
-    """A lesson's name, and a card for each of its pictures."""
-    name = escape(title(lesson))
-    if in_site:
-        name = f'<a href="{path_of(lesson)}">{name}</a>'
-    wide = min(len(pictures), 3)
-    parts = [
-        f'<section id="lesson-{lesson.number}" class="wide-{wide}">\n<h2>{name}</h2>'
-    ]
-    parts.append('<ul class="cards">')
-    for each in pictures:
-        parts.append(
-            f'<li><img src="{each.name}.svg" alt="" loading="lazy">'
-            f'<h3><a href="{each.name}.html">{escape(heading(each, pictures))}</a></h3>'
+def _cards(lesson: Contents, pictures: Sequence[Shown]) -> str:
+    """A card for each picture of a lesson."""
+    cards = []
+    for number, each in enumerate(pictures):
+        place = "" if number else f' id="lesson-{lesson.number}"'
+        cards.append(
+            f'<li{place}><img src="{each.name}.svg" alt="" loading="lazy">'
+            f'<p class="of">{escape(title(lesson))}</p>'
+            f'<h2><a href="{each.name}.html">{escape(heading(each, pictures))}</a></h2>'
             f"<p>{escape(line(each))}</p></li>"
         )
-    return "\n".join([*parts, "</ul>\n</section>"])
+    return "\n".join(cards)

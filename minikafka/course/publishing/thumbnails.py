@@ -11,7 +11,7 @@ from minikafka.theatre.drawing import SMALLEST, Drawing, Shape, text_width
 from minikafka.theatre.picture import Picture
 
 EDGE = 12  # around what is shown
-NEAR = 280  # units across, where a card would be half empty
+NEAR, NEARER = 280, 200  # units across, where a card would be half empty
 A_GROUND = 50  # units: an element as high as this holds others, and may be cut
 _BODY = '<g transform="translate('  # svg.py: what is drawn, below title and sentence
 
@@ -93,11 +93,15 @@ def _spans(shapes: str) -> Iterator[Span]:
 
 
 def across(drawn: Drawing) -> int:
-    """How much of a drawing's width is shown: less where the right is empty."""
-    high = drawn.width * 5 / 8
-    seen = [each for each in drawn.shapes.values() if each["y"] < high]
-    used = max(map(_right, seen), default=0)
-    return NEAR if used < drawn.width * 0.6 else drawn.width
+    """How much of a drawing's width is shown: less where the right is empty, but so
+    near only where that fills the card.
+    """
+    for wide, least in (NEARER, 0.5), (NEAR, 0.0):
+        seen = [each for each in drawn.shapes.values() if each["y"] < wide * 5 / 8]
+        used = max(map(_right, seen), default=0)
+        if least < used / wide < 0.76:
+            return wide
+    return drawn.width
 
 
 def _right(shape: Shape) -> float:
