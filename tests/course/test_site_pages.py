@@ -450,7 +450,7 @@ def test_a_long_line_goes_on_below_but_for_a_row_of_a_table(browser, tmp_path):
 
 
 @pytest.mark.parametrize("number", ["03", "10"])
-def test_a_lesson_asks_in_words_above_the_code_that_asks(number, tmp_path):
+def test_a_lesson_asks_in_words_and_folds_the_code_that_asks(number, tmp_path):
     lesson = contents()[number]
     html = site.lesson_page(lesson, tmp_path, live=True)
     _, *asked = html.split('<div class="asked">')
@@ -459,7 +459,9 @@ def test_a_lesson_asks_in_words_above_the_code_that_asks(number, tmp_path):
         words, _, code = shown.partition("</div>")
         said = [each.question, *each.options]
         assert read(words) == [line.replace("`", "") for line in said]
-        assert "predict" in code[: code.index("</pre>")]
+        folded, _, open_code = code.partition("</details>")
+        assert "predict" in folded and "The question as code" in folded
+        assert "predict" not in open_code.partition("</pre>")[0]
 
 
 @pytest.mark.parametrize("number", ["00", "10", "18"])

@@ -9,6 +9,7 @@ relative and nothing comes from another host. nbconvert (it comes with JupyterLa
 pages of notebooks.
 """
 
+import ast
 import base64
 import hashlib
 import re
@@ -781,7 +782,8 @@ def beside(lesson: Contents) -> str:
 
 def read(lesson: Contents, site: Path) -> str:
     """A lesson to read, with the outputs that it is stored with; where it has a
-    picture, that of the gallery plays. A question stands above the code that asks it.
+    picture, that of the gallery plays. A question is words; the code that asks it is
+    folded.
     """
     import nbformat
     from nbconvert.exporters import HTMLExporter
@@ -796,6 +798,8 @@ def read(lesson: Contents, site: Path) -> str:
             for each in lesson.predictions
             if each.cell == cell.id
         ]
+        if cell.metadata.asked:
+            cell.metadata.asks, cell.source = parted(cell.source)
         if cell.cell_type == "markdown":
             cell.source = linked(cell.source)
         elif (site / GALLERY / f"{lesson.number}-{cell.id}.html").exists():
@@ -814,6 +818,17 @@ def read(lesson: Contents, site: Path) -> str:
         exclude_output_prompt=True,
     )
     return PRINTED.sub(_printed, str(exporter.from_notebook_node(notebook)[0]))
+
+
+def parted(source: str) -> tuple[str, str]:
+    """The code that asks, and the other lines of its cell."""
+    lines, asks = source.splitlines(), []
+    for node in reversed(ast.parse(source).body):
+        if isinstance(node, ast.Assign) and "predict(" in ast.unparse(node.value):
+            asks[:0] = lines[node.lineno - 1 : node.end_lineno]
+            del lines[node.lineno - 1 : node.end_lineno]
+    others = re.sub("\n{3,}", "\n\n", "\n".join(lines).strip())
+    return "\n".join(asks), others
 
 
 def _printed(found: re.Match[str]) -> str:
