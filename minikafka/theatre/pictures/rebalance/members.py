@@ -171,6 +171,7 @@ class Members:
         self.count = min(len(actors), MOST_MEMBERS)
         self.is_crowded = self.count < len(actors)  # members share the places
         told = [each for scene in scenes for each in scene["space"]["members"]]
+        self.has_leader = any(scene["space"]["leader"] for scene in scenes)
         self.words = {each["words"] for each in told}
         labels = [
             widest(label, 12.5, mono=True, bold=True) for label in cast["partitions"]
@@ -233,7 +234,8 @@ class Members:
 
     def _head(self, number: int, is_whole: bool = False) -> Item:
         """is_whole: no name is shortened."""
-        long, short = (DISC + 8 + widest(words, 12) for words in LEADS)
+        leads = LEADS if self.has_leader else ["", ""]
+        long, short = (DISC + 8 + widest(words, 12) for words in leads)
         actors = list(self.actors.values())
         least, wanted = (
             max(
