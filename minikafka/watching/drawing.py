@@ -132,7 +132,7 @@ def broker_box(watched: Watched, seen: Seen, broker: int) -> Item:
     return part(
         f"broker/{broker}",
         draw,
-        high=card_high(2, live=False),
+        high=card_high(2, levers=False),
         least=LEAST_CARD,
         wanted=CARD,
         grow=1,

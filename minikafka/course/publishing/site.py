@@ -822,7 +822,8 @@ def read(lesson: Contents, site: Path) -> str:
 
 def parted(source: str) -> tuple[str, str]:
     """The code that asks, and the other lines of its cell."""
-    lines, asks = source.splitlines(), []
+    lines = source.splitlines()
+    asks: list[str] = []
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.Assign) and "predict(" in ast.unparse(node.value):
             asks[:0] = lines[node.lineno - 1 : node.end_lineno]
