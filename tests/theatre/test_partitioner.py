@@ -117,6 +117,20 @@ def test_a_key_that_moved_did_so_because_of_the_new_partition():
     assert pic.scenes[moved["because"]]["kind"] == "PartitionsCreated"
 
 
+def test_a_key_that_moved_has_its_latest_records_in_two_partitions_without_an_order():
+    pic = picture("partitioner", growing())
+    *_, moved = (scene for scene in pic.scenes if scene["space"]["apart"])
+    key, records = moved["space"]["apart"]
+    shapes = pic.drawings(WIDE)[moved["step"]].shapes
+    assert shapes["apart/key"]["text"] == f"key {key} is in two partitions"
+    for line, (partition, _) in enumerate(records):
+        assert shapes[f"apart/part/{line}"]["text"] == f"P{partition}"
+    first, then = (shapes[f"apart/{line}"]["text"] for line in range(2))
+    assert shapes["apart/why"]["text"] == f"“{then}” may be read before “{first}”."
+    grown = of_kind(pic, "PartitionsCreated")[0]
+    assert not grown["space"]["apart"], "until it is sent there"
+
+
 def test_earlier_records_stay_where_they_are():
     bins = picture("partitioner", growing()).scenes[-1]["space"]["bins"]
     held = {
@@ -322,7 +336,7 @@ def test_a_square_has_the_offset_that_its_own_producers_batch_got():
     story.append(0, 7, ("alice", "paid"), producer="other shop")
     pic = picture("partitioner", story.events)
     waits, arrived = squares(pic.drawings(WIDE)[-1]).values()
-    assert waits["dash"] and "text" not in waits
+    assert waits["dash"] and waits["text"] == arrived["text"] == "p", "it is paid"
     assert arrived["tip"] == "key alice: offset 7 of partition 0"
 
 

@@ -18,9 +18,9 @@ from minikafka.theatre.drawing import (
     widest,
     wrap,
 )
-from minikafka.theatre.pictures.partitioner.records import POSITIVE, Gauge
+from minikafka.theatre.pictures.partitioner.records import POSITIVE, Gauge, Sent
 from minikafka.theatre.play import Cast, Space
-from minikafka.theatre.text import dotted
+from minikafka.theatre.text import capital, dotted
 
 # a record outside of a log, as in the pictures of sinks; with the arrow beside it
 SQUARE, WITH_ARROW = 30, 58
@@ -54,7 +54,8 @@ def machine_box(cast: Cast) -> Item:
     hand = part("hand", _hand, high=HIGH, least=WITH_ARROW)
     machine = part("machine", draw, high=HIGH, least=LEAST, wanted=WANTED, grow=0.1)
     goes_in = part("in", _goes_in, high=ABOVE)
-    return column(goes_in, row(hand, machine, breaks=False))
+    apart = part("apart", _apart, high=0)
+    return column(goes_in, row(hand, machine, breaks=False), apart)
 
 
 def hand(places: Places) -> Box:
@@ -85,6 +86,33 @@ def _goes_in(d: Drawing, places: Places, scene: Scene) -> None:
         was, count = space["divisors"]
         words = f"partitions: {was} → {count}"
         d.text("in/grows", x, y + 15, words, bold=True, size=LARGE)
+
+
+def _apart(d: Drawing, places: Places, scene: Scene) -> None:
+    """Where there is room, the records of a key whose partition has changed: nothing
+    keeps their order.
+    """
+    if d.narrow or not scene["space"]["apart"]:
+        return
+    key, records = scene["space"]["apart"]
+    x, y, room, _ = places["apart"]
+    look: Look = {"bold": True, "room": room}
+    d.text("apart/key", x, y + 36, f"key {key} is in two partitions", **look)
+    values = []
+    for line, (partition, told) in enumerate(records):
+        sent = Sent(*told)
+        values.append(f"“{sent.value}”" if sent.value else "a record")
+        place = Box(x, y + 46 + 32 * line, 48, 26)
+        d.cell(f"apart/part/{line}", *place, f"P{partition}", fill="wash", line="rule")
+        place = place._replace(
+            x=x + 54, w=min(widest(values[-1], 13.5) + 12, room - 54)
+        )
+        dash = "3 3" if sent.offset is None else None
+        same = f"record/{sent.number}"
+        d.cell(f"apart/{line}", *place, sent.value or "", dash=dash, same=same)
+    first, then = values
+    words = f"{capital(then)} may be read before {first}."
+    d.note("apart/why", x, y + 126, words, room=room)
 
 
 def _record(now: Space) -> str:

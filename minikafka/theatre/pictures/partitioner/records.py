@@ -96,10 +96,11 @@ class Sent:
     """
 
     number: int
+    value: str | None
     offset: int | None = None
 
-    def to_json(self) -> list[int | None]:
-        return [self.number, self.offset]
+    def to_json(self) -> list[Any]:
+        return [self.number, self.value, self.offset]
 
 
 class Way:
@@ -190,6 +191,15 @@ class Ways:
 
     def number(self, way: Way) -> int:
         return self.every.index(way)
+
+    def of_key(self, key: Key) -> list[Any]:
+        """The latest record of a key in each partition, in their order."""
+        found = []
+        for way in self.every:
+            for (owner, partition), near in way.near.items():
+                if owner == key:
+                    found.append([partition, near[-1].to_json()])
+        return sorted(found, key=lambda each: int(each[1][0]))
 
     def pair(self) -> list[Way]:
         """The two ways that are compared: before and after, or two rules; one of them

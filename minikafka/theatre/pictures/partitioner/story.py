@@ -40,7 +40,7 @@ A_FEW = 3  # records: of fewer there is nothing to say in the end
 # the chapter of its first record, where it is not the rule's name
 FIRSTS = {"murmur2": "the first key", "sticky": "no key"}
 # shapes in the light, where it is about places
-LIT = ("in", "machine", "said", "caption", "move", "part", "row", "record")
+LIT = ("in", "machine", "apart", "said", "caption", "move", "part", "row", "record")
 
 
 class Batch(NamedTuple):
@@ -94,6 +94,8 @@ class PartitionerStory(OfTopic):
         self.now: Choice | None = None
         self.grown: EventId | None = None
         self.grown_at = 0
+        # a key with records in several partitions
+        self.parted: Key = None
         self.divisors: list[int] | None = None
 
     def _choices(self, trace: Sequence[Event], topic: str | None) -> list[Choice]:
@@ -183,6 +185,8 @@ class PartitionerStory(OfTopic):
         differed = len(differing(pair))
         self._send(choice, way)
         earlier = self.bins.put(choice)
+        if earlier:
+            self.parted = choice.key
         self.now = choice
         self.ways.taken = way
 
@@ -196,7 +200,7 @@ class PartitionerStory(OfTopic):
 
     def _send(self, choice: Choice, way: Way) -> None:
         """A record waits in its producer's batch for its partition."""
-        sent = Sent(self.number)
+        sent = Sent(self.number, choice.value)
         partition = choice.partition
         way.add(choice.key, partition, sent)
         batch = Batch(choice.producer, partition)
@@ -278,7 +282,14 @@ class PartitionerStory(OfTopic):
             "differ": [len(differ), len(alike(pair))],
             "divisors": self.divisors,
             "example": self._example(differ),
+            "apart": self._apart(),
         }
+
+    def _apart(self) -> list[Any] | None:
+        """A key with records in two partitions, and the two latest of them."""
+        if self.parted is None:
+            return None
+        return [self.parted, self.ways.of_key(self.parted)[-2:]]
 
     def _at_hand(self) -> Space | None:
         """The record that is in the machine."""

@@ -374,6 +374,8 @@ class Column:
         whose = "no key" if key is None else f"key {key}"
         where = f"offset {sent.offset} of partition {group.partition}"
         look: Look = {"line": "ink", "of": sent.number, "same": f"record/{sent.number}"}
+        if key is not None and (sent.value or "").isalpha():
+            look |= {"text": str(sent.value)[0], "size": 12}
         if sent.offset is None:
             where = "waits in its batch"
             look["dash"] = "3 3"
