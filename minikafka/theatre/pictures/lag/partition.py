@@ -174,10 +174,11 @@ class PartitionLane:
     def _same(self, key: str, box: Box, partition: Space) -> None:
         """How many records are in the reader's hand once more."""
         words = f"{self.again}"
-        if box.h <= 16 or not has_room(words, box.w - 6, 13, bold=True):
+        size = 13 if has_room(words, box.w - 6, 13, bold=True) else 12
+        if box.h <= 16 or not has_room(words, box.w - 2, size, bold=True):
             return
         ink = ink_on_actor(self._number(partition["owner"]))
-        look: Look = {"size": 13, "bold": True, "anchor": "middle"}
+        look: Look = {"size": size, "bold": True, "anchor": "middle"}
         middle, foot = box.x + box.w / 2, box.y + box.h / 2 + 5
         self.d.text(key, middle, foot, words, ink, **look)
 
