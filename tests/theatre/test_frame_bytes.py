@@ -10,7 +10,7 @@ from minikafka.course.experiments.frame_fields import request_apart
 from minikafka.course.experiments.lesson_12_frames import Change, changed, play
 from minikafka.course.experiments.lesson_12_runs import LAYOUT, order_request
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, PHONE, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE
 from minikafka.wire.messages import decode_request
 from tests.theatre import frames
 from tests.theatre.drawn import assert_drawn_from_json
@@ -212,6 +212,15 @@ def test_in_the_end_the_fields_of_flips_that_nobody_noticed_are_marked_and_lit()
     assert {"ClientId", "TransactionalId", "TimeoutMs"} < marked
     assert not marked & {"ApiKey", "Acks", "Headers"}
     assert {keys[name] for name in marked} <= drawn.lit
+
+
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_in_the_end_it_is_said_that_the_crc_covers_none_of_them(width):
+    """And how many there are stands out."""
+    drawn = play(frames.frames()["request"]).drawings(width)[-1].shapes
+    assert drawn["covered/words"]["text"].endswith(": none of the 16")
+    bold = [line for line in range(3) if "weight" in drawn[f"found/{line}/by"]]
+    assert bold == [2]
 
 
 def test_of_a_batch_the_crc_covers_all_bytes_behind_it_and_whoever_reads_it_notices():

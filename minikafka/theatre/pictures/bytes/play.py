@@ -11,10 +11,11 @@ frame makes no sense any more the reading stops, and the bytes behind are left u
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.boxes import Places, Stage, column, part, row
+from minikafka.theatre.boxes import Item, Places, Stage, column, part, row
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
@@ -24,6 +25,7 @@ from minikafka.theatre.drawing import (
     fitting,
     has_room,
     text_width,
+    widest,
 )
 from minikafka.theatre.pictures.bytes.story import (
     NOBODY,
@@ -35,8 +37,8 @@ from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import counted, dotted
 
 MOST_BYTES, MOST_LINES = 320, 60
-LABEL = 34  # left of a row's first byte
-BYTE, LINE = 18, 16  # heights of a row of bytes, and of a field
+LABEL = 32  # left of a row's first byte
+BYTE, LINE, CHIP = 18, 16, 22  # heights of a row of bytes, of a field, of a chip
 # bytes in a row, the widest first, and how wide each of them is at least
 IN_A_ROW, LEAST = (16, 12, 8), 26
 LEAST_OF_TREE, TWO_COLUMNS = 420, 480  # width
@@ -101,8 +103,12 @@ class BytesPlay(Play):
         least = LABEL + IN_A_ROW[-1] * LEAST
         frame = part("bytes", self._bytes, high=self._high, least=least, grow=1)
         changes = any(scene["space"]["changed"] for scene in scenes)
-        lines = len(TINTS) + 1 if self.cast["flips"] else int(changes)
-        lamp = part("lamp", self._lamp, high=22 * lines + 3 if lines else 0)
+        lamp = part("lamp", self._lamp, high=25 if changes else 0)
+        if self.cast["flips"]:
+            found = map(self._found, range(len(TINTS)), TINTS)
+            covered = part("covered", self._says_covered, high=CHIP)
+            whose = row(*found, gap=10, line_gap=0)
+            lamp = column(replace(whose, wanted=0), covered)  # rather in two lines
         tree = part(
             "tree",
             self._tree,
@@ -148,7 +154,7 @@ class BytesPlay(Play):
             if look["fill"] == "trouble":
                 ink = "paper"
             look = {"size": 12.5, "mono": True, "anchor": "middle"}
-            look["bold"] = at in space["changed"]
+            look["bold"] = at in self._changed(space)
             middle = x + pitch / 2 - 1
             d.text(f"byte/{at}/hex", middle, y + 12, f"{byte:02x}", ink, **look)
         more = len(data) - self.shown
@@ -173,30 +179,58 @@ class BytesPlay(Play):
         d.upright("covered/beside", right, top, foot, **look)
 
     def _lamp(self, d: Drawing, places: Places, scene: Scene) -> None:
-        """Says what notices the change, or that nobody does; and, where each byte is
-        changed once, of how many bytes which is true.
-        """
+        """Says what notices the change, or that nobody does."""
         space, place = scene["space"], places["lamp"]
-        if not self.cast["flips"]:
-            if space["changed"]:
-                by = space["by"]
-                fill, ink, _ = TINTS[by]
-                d.chip("lamp", place.x, place.y + 6, f"{by} notices", fill, ink)
-            return
-        found = [by for _, by in space["tried"]]
-        for line, (by, (fill, ink, name)) in enumerate(TINTS.items()):
-            y = place.y + 6 + 22 * line
-            count = str(found.count(by))
-            wide = d.chip(f"found/{line}", place.x, y, count.rjust(3), fill, ink)
+        if space["changed"]:
+            by = space["by"]
+            fill, ink, _ = TINTS[by]
+            d.chip("lamp", place.x, place.y + 6, f"{by} notices", fill, ink)
+
+    def _found(self, line: int, by: str) -> Item:
+        """Where each byte is changed once: of how many bytes that is noticed."""
+        fill, ink, name = TINTS[by]
+        key = f"found/{line}"
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            space, place = scene["space"], places[key]
+            count = str(sum(each == by for _, each in space["tried"]))
+            wide = d.chip(key, place.x, place.y + 3, count.rjust(3), fill, ink)
             is_it = bool(space["changed"]) and by == space["by"]
+            if self._is_whole(space):
+                is_it = by == NOBODY
             look: Look = {"size": 12.5, "bold": is_it}
-            d.text(f"found/{line}/by", place.x + wide + 8, y + 14, name, **look)
+            d.text(f"{key}/by", place.x + wide + 8, place.y + 17, name, **look)
+
+        wide = widest("123", 12, bold=True) + 18 + widest(name, 12.5, bold=True)
+        return part(key, draw, high=CHIP, least=wide)
+
+    def _says_covered(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """What the line around bytes means; at the end, how many of those that nobody
+        noticed are in it.
+        """
+        space, place = scene["space"], places["covered"]
         first = _covered_from(_parts(space))
-        if first is not None:
-            words = f"in the line: the {self.shown - first} bytes that the CRC covers"
-            y = place.y + 6 + 22 * len(TINTS)
-            words = fitting([words, "in the line: what the CRC covers"], place.w, 12)
-            d.note("covered/words", place.x, y + 14, words, size=12)
+        if first is None:
+            return
+        ways = [f"in the line: the {self.shown - first} bytes that the CRC covers"]
+        ways.append("in the line: what the CRC covers")
+        if self._is_whole(space):
+            missed = _missed(space)
+            inside = sum(at >= first for at in missed)
+            those = f"{inside or 'none'} of the {len(missed)}"
+            ways = [f"in the line, which the CRC covers: {those}"]
+            ways.append(f"in the line (CRC): {those}")
+        said = fitting(ways, place.w, 12)
+        d.note("covered/words", place.x, place.y + 15, said, size=12)
+
+    def _changed(self, space: Space) -> Sequence[int]:
+        """The bytes that stand out: at the end of a map none does."""
+        is_map = self.cast["flips"] and self._is_whole(space)
+        return () if is_map else space["changed"]
+
+    def _is_whole(self, space: Space) -> bool:
+        """Whether each byte was changed once."""
+        return len(space["tried"]) == len(self.cast["sent"]) // 2
 
     def _look(
         self, space: Space, at: int, number: int | None, part: Part | None
@@ -215,10 +249,9 @@ class BytesPlay(Play):
             look["fill"], *_ = TINTS[tried[at]]
         elif at in space["changed"]:
             look["fill"] = "said"
-        if at in space["changed"]:
+        if at in self._changed(space):
             look["line"] = "ink"
-        if at == space["at"]:
-            look["width"] = 2
+            look["width"] = 2 if at == space["at"] else None
         live = self.cast.get("live")
         if live == "flips":  # a second click takes it back
             look["act"] = f"step {0 if at == space['at'] else at + 1}"
@@ -234,7 +267,7 @@ class BytesPlay(Play):
         in_a_column = -(-self.lines // columns)
         wide = (place.w - GAP * (columns - 1)) / columns
         wide = min(wide, WIDEST)
-        is_whole = len(space["tried"]) == len(self.cast["sent"]) // 2
+        is_whole = self._is_whole(space)
         for number, line in enumerate(lines[:MOST_LINES]):
             across, down = divmod(number, in_a_column)
             x, y = place.x + across * (wide + GAP), place.y + down * LINE
