@@ -194,7 +194,8 @@ def test_a_micro_batch_drops_by_the_watermark_before_it_and_writes_by_its_own(wi
     drawn = pic.drawings(width)[-1].shapes
     before, own = drawn["closed/2/mark"], drawn["mark/2"]
     assert before["x"] == drawn["mark/1"]["x"] < own["x"]
-    assert before["width"] < own["width"]
+    assert before["x"] < drawn["order/H"]["x"] < own["x"]
+    assert before["dash"] and "dash" not in own
     words = drawn["closed/2/time"]["text"], drawn["mark/2/time"]["text"]
     assert [each[-5:] for each in words] == ["08:02", "08:11"]
     if width == WIDE:

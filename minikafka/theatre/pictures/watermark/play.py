@@ -9,11 +9,21 @@ click on an order lets it come later).
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.boxes import Draws, Item, Places, Stage, column, part, row
+from minikafka.theatre.boxes import (
+    Draws,
+    Item,
+    Places,
+    Stage,
+    column,
+    either,
+    part,
+    row,
+)
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
@@ -29,15 +39,17 @@ from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import counted, dotted
 
 TIMES, BATCH, BOX = 18, 44, 28  # heights: of times, of a micro-batch, of a window's box
-AXIS, WIDE = 150, 700  # width of the axis: at least, and where names are whole
+AXIS, WIDE = 150, 700  # width of the axis: at least; and of all, for whole names
 # what a micro-batch does by its watermark and by the one before; and that on a phone
 BY = "writes by watermark {}", "writes by {}", "by {}"
+BEFORE: Look = {"width": 3, "dash": "5 4"}  # the line of the one before
 STANDS = "watermark {}", "{}"  # where it does not write by it, or nobody may know yet
 BY_BEFORE = "drops by watermark {}", "drops by {}"
-NAMES, WIDE_NAMES = (widest(BY_BEFORE[each].format("08:00"), 12) for each in (1, 0))
+WIDE_NAMES = widest(BY_BEFORE[0].format("08:00"), 12)
+NAMES = widest("micro-batch 0", 12.5, bold=True)
 ENDS = widest("08:00", 12, mono=True) / 2  # of the time at the axis' end
 MOST_WRITTEN = 4  # counts that a box of the sink shows
-RADIUS, SMALL = 9.5, 7.5  # of an order, and where they are close together
+RADIUS, SMALL = 9.5, 7  # of an order, and where they are close together
 DrawsWindow = Callable[[Drawing, Box, str, Mapping[str, Any]], None]
 
 
@@ -112,19 +124,14 @@ class WatermarkPlay(Play):
         def nothing(d: Drawing, places: Places, scene: Scene) -> None:
             pass
 
-        return row(
-            part(
-                f"{name} name",
-                nothing,
-                high=high,
-                least=NAMES + 6,
-                wanted=WIDE_NAMES / LEAST_STRETCH + 12,
-            ),
-            part(name, draw, high=high, least=AXIS, wanted=WIDE, grow=1),
-            part(f"{name} end", nothing, high=high, least=ENDS),
-            gap=4,
-            breaks=False,
-        )
+        axis = part(name, draw, high=high, least=AXIS, grow=1)
+        end = part(f"{name} end", nothing, high=high, least=ENDS)
+        before = [
+            part(f"{name} name", nothing, high=high, least=wide + 6)
+            for wide in (WIDE_NAMES, NAMES)
+        ]
+        wide, narrow = (row(each, axis, end, gap=4, breaks=False) for each in before)
+        return either(replace(wide, least=WIDE), narrow)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         self.boxes.draw(drawing, scenes[-1])
@@ -195,9 +202,9 @@ class WatermarkPlay(Play):
         """
         x = self._x(place, closed)
         key = f"closed/{batch}"
-        d.upright(f"{key}/mark", x, place.y, place.bottom, "quiet", width=1)
         words = fitting(_all_by(BY_BEFORE, closed), place.x - 4, 12)
         d.text(f"{key}/time", 0, place.y + 35, words, size=12)
+        d.upright(f"{key}/mark", x, place.y, place.bottom, "ink", **BEFORE)
         ended = closed - (closed - self.first) % self.size
         if ended <= self.first:
             return
@@ -267,7 +274,8 @@ class WatermarkPlay(Play):
         for batch, minute, x, y, free in stands:
             key = f"mark/{batch}"
             d.upright(key, x, y, y + BATCH, **thick)
-            told = _all_by(BY if writes else STANDS, minute)
+            ways = BY[d.narrow :] if writes else STANDS
+            told = _all_by(ways, minute)
             words = fitting(told, free - 10, 12, bold=True)
             look: Look = {"bold": True, "size": 12, "halo": "paper"}
             d.text(f"{key}/time", x + 6, y + 35, words, **look)
