@@ -121,7 +121,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     again = Row(log.bottom + way, log.bottom + way + high)
     pitch = (width - left + 3) / max(len(each.log) for each in runs)
     grid = Grid(left, pitch, first, log, again)
-    _name(d, "sent/name", first, "the shop", "sends")
+    _name(d, "sent/name", first, "shop" if d.phone else "the shop", "sends")
     _name(d, "log/name", log, "the log")
     _name(d, "again/name", again, "it sends", "again")
     _first_tries(d, run, grid)

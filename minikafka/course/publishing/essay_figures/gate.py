@@ -135,7 +135,7 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     """The partition with its gate, and the reader on its way through the log: the gate
     stops it, or stands open for it.
     """
-    d.say("log", x + 16, 10, "the log while the transaction is open", "quiet")
+    d.say("log", x + 16, 10, "before the transaction ends", "quiet")
     box = Box(x + 16, 40, wide, HIGH)
     behind = box._replace(x=box.right + 8)
     d.record("log/opened", box, run.opened, GONE, width=2)
@@ -143,11 +143,11 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     way = box.bottom + 18
     hinge = box.y - 12
     gate = GATE._replace(x=x, y=hinge - 4)
-    state, fill, line = "shut", WAITS, WAITS
+    state = "shut"
     if not run.is_heeded:  # it hangs level, and leaves the way free
         gate = gate._replace(w=gate.h, h=gate.w)
-        state, fill, line = "open", "paper", WAITS
-    d.rect("gate", *gate, fill, line, r=2, width=1.5)
+        state = "open"
+    d.rect("gate", *gate, WAITS, r=2)
     d.circle("gate/hinge", x + 4, hinge, 4, "ink")
     d.say("gate/name", x - 8, box.y + 9, "gate:", bold=True, anchor="end")
     d.say("gate/state", x - 8, box.y + 28, state, anchor="end")
@@ -164,7 +164,7 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     box = Box(*place, wide, HIGH)
     behind = box._replace(x=box.right + 8)
     y = box.y - (18 if d.phone else 30)
-    d.say("ended", box.x, y, "when it has ended", "quiet")
+    d.say("ended", box.x, y, "after it has ended", "quiet")
     d.cut("ended/opened", box, run.opened)
     d.record("ended/behind", behind, run.behind)
     marker = box._replace(x=behind.right + 8)

@@ -114,10 +114,12 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
         if not sink.is_one_step:
             _second_step(d, f"{key}/step/{number}", sink, each, axis, middle)
             if each.committed_ms is None:
-                x = axis.x(sink.killed.at_ms if sink.killed else each.at_ms) + 14
+                usual_ms = sink.added[0].committed_ms or each.at_ms
+                x = axis.x(each.at_ms + usual_ms - sink.added[0].at_ms)
                 due = f"{key}/step/{number}/due"
-                d.upright(due, x, y - 18, y + high, LOST, width=2.5, dash="4 3")
-                d.say(f"{due}/words", x + 6, y - 11, "no commit", LOST, bold=True)
+                d.upright(due, x, y + 2, y + high - 2, LOST, width=2.5, dash="4 3")
+                beside = max(x, axis.x(sink.killed.at_ms) + 10) if sink.killed else x
+                d.say(f"{due}/words", beside + 6, y - 11, "no commit", LOST, bold=True)
         x = axis.x(each.at_ms)
         d.mark(
             f"{key}/{number}",
@@ -146,25 +148,28 @@ def _how(d: Sheet, sink: Sink, x: float, y: float) -> None:
     adds = "adds,"
     d.say(f"{sink.name}/how", x + 12, y, adds, "quiet")
     x += 22 + d.long(adds)
-    _flag(d, f"{sink.name}/how/commits", x, y + 9, 18)
+    _flag(d, f"{sink.name}/how/commits", x + 8, y + 7, 14)
     d.say(f"{sink.name}/how/then", x + 16, y, "commits", "quiet")
 
 
 def _second_step(
     d: Sheet, key: str, sink: Sink, added: Added, axis: Axis, y: float
 ) -> None:
-    """The time between its two steps, up to the commit, or until it is killed."""
+    """The time between its two steps, up to the commit, or until it is killed: above the
+    marks, as the next order is often added immediately.
+    """
     end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
-    d.rect(key, *axis.box(added.at_ms, end_ms, y - 2, 4), MARK.fill)
+    x, end = axis.x(added.at_ms), axis.x(end_ms) - 3
+    way = f"M0,0v-5h{max(end - x, 0):g}"
+    d.path(key, x, y - RADIUS, way, line=MARK.fill, width=3)
     if added.committed_ms:
-        # above the marks, as the next order is often added immediately
-        _flag(d, f"{key}/commit", axis.x(end_ms), y, 24)
+        _flag(d, f"{key}/commit", end, y - RADIUS - 3, 12)
 
 
 def _flag(d: Sheet, key: str, x: float, y: float, high: float) -> None:
     """A commit: a pole from here upwards."""
     d.rect(key, x - 1.5, y - high, 3, high, MARK.fill)
-    d.path(f"{key}/flag", x + 1, y - high, "M0,0l10,4.5l-10,4.5z", fill=MARK.fill)
+    d.path(f"{key}/flag", x - 1, y - high, "M0,0l-9,4l9,4z", fill=MARK.fill)
 
 
 def words(run: Facts) -> str:

@@ -108,6 +108,8 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         d.ground(name, axis, y, high)
     box = axis.box(CLOSE_MS[0], run.killed_ms, rows[2], high)
     d.bar("led", box, FIRST)
+    if not d.phone:
+        d.say("led/words", box.x + 10, box.y + high / 2, "leads", FIRST.ink)
     _killed(d, run, axis, rows, high)
     for name, y in zip(names, rows, strict=True):
         d.name(name, name, y, high)
