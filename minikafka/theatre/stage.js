@@ -95,7 +95,8 @@ function grow() {
     grown = Math.max(1, Math.min(MOST_GROWN, (innerHeight - around - 4) / height(), room() / GROWN_FROM));
     choose();
   }
-  if (isAlone && prediction) main.style.minHeight = '100vh';  // so that its controls can come to the window's top
+  const gone = isSheet() && !data.strip ? at('stage').offsetTop - main.offsetTop - at('bar').offsetHeight : 0;
+  if (isAlone && prediction) main.style.minHeight = `calc(100vh + ${gone}px)`;  // so that bringUp can bring it up
 }
 
 // -- one shape
@@ -135,7 +136,7 @@ function paint(node, s) {
   node.style.pointerEvents = s.tip || s.act || s.of !== undefined ? '' : 'none';
   lever(node, s);
   if (s.kind === 'cell') { partsOf(s).forEach((part, i) => paint(node.children[i], part)); return; }
-  Object.assign(node.style, { fill: colour(s.fill), stroke: colour(s.line), strokeWidth: s.width || '', strokeDasharray: s.dash || '' });
+  Object.assign(node.style, { fill: colour(s.fill), stroke: colour(s.halo ?? s.line), strokeWidth: s.halo ? 4 : s.width || '', strokeDasharray: s.dash || '' });
   if (s.kind === 'text') paintText(node, s);
   if (s.kind === 'rect') node.setAttribute('rx', s.r || 0);
   if (s.kind === 'circle') node.setAttribute('r', s.r);
@@ -155,9 +156,8 @@ function paintText(node, s) {
     node.append(more);
   }
   node.classList.toggle('mono', Boolean(s.mono));
-  Object.assign(node.style, { fontSize: `${s.size}px`, fontWeight: s.weight || 400, textAnchor: s.anchor || 'start' });
+  Object.assign(node.style, { fontSize: `${s.size}px`, fontWeight: s.weight || 400, textAnchor: s.anchor || 'start', paintOrder: s.halo ? 'stroke' : '' });
   if (s.room) cut(node, s);
-  if (s.halo) Object.assign(node.style, { stroke: colour(s.halo), strokeWidth: 4, paintOrder: 'stroke' });
 }
 
 // Fonts differ: the browser knows how wide a text is.
@@ -217,26 +217,35 @@ function light(step) {
 }
 
 // What the page is about now comes in sight: from a question on the controls are at the window's top, so that the picture has all of
-// it. On a phone, where they stay there and the sheet covers part of the picture, that is the whole picture if there is room for it,
-// and in any case what is in the light. In a frame only what is to be dragged is: there it isn't the picture that scrolls.
+// it. On a phone, where they stay there and the sheet covers part of the picture, the title goes if there is no room for both; and
+// what is in the light is above the sheet. In a frame only what is to be dragged is: there it isn't the picture that scrolls.
 function bringUp(toControls = false) {
   const behavior = still.matches ? 'auto' : 'smooth', dragged = drags() ? drag.handle() : null;
   if (window.parent !== window) { dragged?.scrollIntoView({ block: 'nearest', behavior }); return; }
-  const [bar, drawn, sheet] = ['bar', 'drawing', 'sheet'].map(id => at(id).getBoundingClientRect());
+  const [bar, title, drawn, sheet] = ['bar', 'title', 'drawing', 'sheet'].map(id => at(id).getBoundingClientRect());
   let by = toControls && !at('bar').hidden ? bar.top - AN_EDGE : 0;
-  const above = AN_EDGE + bar.height + AN_EDGE, free = sheet.top - A_MARGIN;
-  const show = (upper, lower) => { by += Math.min(upper - by - above, Math.max(0, lower - by - free)); };
-  if (isSheet() && prediction && cursor >= prediction.stop) show(Math.max(drawn.top, by + above), drawn.bottom);
-  const lit = isSheet() ? lightIn(free - above, dragged) : null;
-  if (lit) show(...lit);
+  if (isSheet()) {
+    const above = AN_EDGE + bar.height + AN_EDGE, free = sheet.top - A_MARGIN, opens = !at('ask').hidden && toControls;
+    if (prediction && cursor >= prediction.stop && !data.strip) {
+      const isTall = drawn.bottom - title.top > free - above, upper = isTall ? drawn.top : opens ? title.top : above;
+      by = opens ? upper - above : Math.max(by, upper - above);
+    }
+    const lit = lightIn(free - above, dragged);
+    if (lit) by += Math.min(lit[0] - by - above, Math.max(0, lit[1] - by - free));
+  }
   if (by) scrollBy({ top: by, behavior });
 }
 
-// From where to where what is lit reaches; if that is more than there is room for, the things that a step names first.
+// From where to where what is lit reaches, once it has come there; if that is more than there is room for, the things that a step
+// names first.
 function lightIn(room, dragged) {
-  const [, outlined] = layout.lit[cursor] || [null, []];
-  const boxes = (dragged ? [dragged] : [...outlined].filter(shape => elements[shape].shape).map(shape => elements[shape].node))
-    .map(node => node.getBoundingClientRect());
+  const [, outlined] = layout.lit[cursor] || [null, []], drawn = at('drawing').getBoundingClientRect(), scale = drawn.height / height();
+  const reach = ({ kind, y, y2 = y, h = 0, r = 0, size = 0 }) => {
+    const [up, down] = { circle: [r, r], text: [size, 0] }[kind] ?? [0, h];
+    const [top, bottom] = [Math.min(y, y2) - up, Math.max(y, y2) + down].map(at => drawn.top + (at + strips().above) * scale);
+    return { top, bottom };
+  };
+  const boxes = dragged ? [dragged.getBoundingClientRect()] : [...outlined].map(shape => elements[shape].shape).filter(Boolean).map(reach);
   if (!boxes.length) return null;
   let [from, to] = [boxes[0].top, boxes[0].bottom];
   for (const { top, bottom } of boxes) {
