@@ -12,7 +12,7 @@ from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.clock import MINUTE_MS, SECOND_MS, in_days, in_short
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.log.state import PartitionLog, Reading, Written
-from minikafka.theatre.pictures.log.story import GROWS, LogStory
+from minikafka.theatre.pictures.log.story import GROWS, LogStory, lane_of
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
 from minikafka.trace import DAY_MS, HOUR_MS, Event
@@ -464,6 +464,7 @@ class JourneyStory(LogStory):
             *_keys_of_records(partition, offsets[:NEAR]),
             f"lost/{partition}/{first}",
             *_keys_of_reader(name, partition),
+            f"time/lane/{key_part(lane_of(name))}",
         ]
 
     def _shares_a_group(self, name: str) -> bool:
