@@ -152,6 +152,11 @@ def test_the_times_under_an_axis_are_equally_far_from_each_other(
     assert len(set(words)) == len(words)
 
 
+def test_an_axis_begins_with_0_s_where_the_first_event_comes_a_little_later():
+    assert even_times(21, 90_027, 680)[0] == (0, "0 s")
+    assert even_times(4_000, 90_027, 680)[0] == (10_000, "10 s")
+
+
 def test_what_stands_on_hatching_has_a_plate_under_it():
     pic = picture("quorum", replicas.stale())
     shapes = pic.drawings(WIDE)[-1].shapes

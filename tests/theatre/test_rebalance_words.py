@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from minikafka.course import demo
+from minikafka.course.experiments.lesson_05_runs import killed
 from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import PHONE, WIDE
@@ -232,6 +233,15 @@ def test_a_request_ends_at_the_coordinator_from_cards_and_from_lines():
             if key.startswith("member/") and key.endswith("/asks")
         ]
         assert all(0 < head - bar["h"] < 9 for head in heads)
+
+
+def test_on_a_phone_members_keep_their_names_and_are_equally_high():
+    pic = picture("rebalance", killed().trace)
+    for drawing in pic.drawings(PHONE):
+        members = [name for name in (A, B) if f"member/{name}" in drawing.shapes]
+        names = [drawing.shapes[f"member/{name}/name"]["text"] for name in members]
+        assert names == members
+        assert len({drawing.shapes[f"member/{name}"]["h"] for name in members}) <= 1
 
 
 def test_members_are_cards_beside_each_other_and_on_a_phone_lines():

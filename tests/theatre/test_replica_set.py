@@ -145,6 +145,12 @@ def test_a_letter_stands_for_a_value_and_a_line_says_for_which(lossy):
     assert phone["names/0"]["text"] == "c created · p paid · s shipped"
 
 
+def test_the_number_of_an_order_needs_no_line_that_says_so():
+    pic = picture("replica-set", five_orders([], acks=1).trace)
+    phone = shapes(pic, pic.scenes[-1], PHONE)
+    assert phone["record/1/4/0"]["text"] == "4" and "names/0" not in phone
+
+
 def test_with_acks_all_the_same_crash_loses_nothing_that_was_acknowledged():
     pic = picture("replica-set", replicas.acks_all())
     assert all(
