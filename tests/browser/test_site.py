@@ -404,7 +404,7 @@ def test_on_a_phone_the_levers_are_buttons_below_the_picture_and_nowhere_else(ta
     assert inside.locator("#drawing [data-act]").count() > 0
     assert inside.locator("#drawing [data-act]:visible").count() == 0
     page.click("a[href='#play=a-broker-dies']")
-    page.locator("#reach").get_by_role("button", name="broker 2").wait_for()
+    page.locator("#reach").get_by_role("button", name="broker 2", exact=True).wait_for()
     assert inside.locator("#drawing [data-act]:visible").count() == 0
     assert one.errors == [] and serious(page) == []
 
