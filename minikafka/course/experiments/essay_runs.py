@@ -330,7 +330,7 @@ def unacknowledged(place: int, by_all: bool) -> Sight:
 
 # -- the fork after a failover
 
-ELECTED_S = 10  # the others have a leader by then
+ELECTED_S = 8  # the others have a leader by then
 CUT_S = (1, 3, 6, 9, 12, 15, 20, 30)
 
 
@@ -416,8 +416,8 @@ def gated(place: int, committed: bool) -> Sight:
         [aborted] = _all(trace, "MarkerWritten")
         believed_s = (aborted.at - sent_ms) / 1000
         says = (
-            f"The auditor counts 25 euros. {believed_s:.0f} s later 20 of them are"
-            " aborted, and it isn’t told."
+            f"The auditor counts 25 euros. Of these, 20 are aborted after {believed_s:.0f}"
+            " s, and it isn’t told."
         )
     else:
         kind = WAITS
@@ -430,7 +430,8 @@ def gated(place: int, committed: bool) -> Sight:
 
 # -- the sink
 
-KILLS_MS = (2900, 2960, 3020, 3140, 3260, 3380, 3440, 3500)
+# of order 2: before it is added, between the two steps, and after the commit
+KILLS_MS = (2900, 3020, 3260, 3380, 3440)
 
 
 def sunk(place: int, noting: bool) -> Sight:
@@ -513,7 +514,7 @@ CASES = (
         "the sink is killed at",
         [f"{ms / 1000:.2f} s" for ms in KILLS_MS],
         "kill noting instead of plain",
-        3,
+        2,
         sunk,
     ),
 )

@@ -16,6 +16,7 @@ from minikafka.course.experiments.essay_runs import (
     BACK,
     CASES,
     FIRST_MESSAGES,
+    KILLS_MS,
     LATE,
     LOST,
     LUCK,
@@ -74,7 +75,7 @@ WORDS = {
 # Short labels under a slider whose places have long names.
 MARKS = {
     "batch": [
-        "nothing",
+        "none",
         *(
             f"{what}\n{order}"
             for what in ("answer", "order")
@@ -87,6 +88,12 @@ MARKS = {
         for where in ("before", "between", "after")
     ],
     "gate": [f"{seconds} s" for seconds in TIMEOUTS_S],
+    "sink": [
+        f"{where}\n{ms / 1000:.2f}"
+        for where, ms in zip(
+            ("before", "between", "between", "between", "after"), KILLS_MS, strict=True
+        )
+    ],
 }
 # An order's way: those who have it, and what lies between them (without a name), with
 # the sections that are about each.

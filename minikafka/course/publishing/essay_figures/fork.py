@@ -191,22 +191,13 @@ def _taken(d: Sheet, write: Write, axis: Axis, bars: dict[int, Box], y: float) -
 
 def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
     """When it is sent, and when its producer hears that it is done, true or not."""
-    at = axis.x
     key, middle = f"write/{write.value}", row.y + row.h / 2
     is_lost = write.value not in run.logs[run.new or run.old].kept
     ink = LOST if is_lost else "actor3"
     box = axis.box(write.sent_ms, write.done_ms, row.y, row.h)
     waited_ms = write.done_ms - write.sent_ms
-    # beside the line of the other producer's write, where that is near
     # on a phone, the lane's name doesn't say what is written
     x, text = box.x + 14, f"{write.value} ✓" if d.phone else "✓ done"
-    other = next(each for each in run.writes if each is not write)
-    lines = [at(taken.at_ms) for taken in other.taken]
-    wide = d.long(text, bold=True)
-    if any(x - 6 < line < x + wide for line in lines):
-        x = box.x - 14 - wide
-        if x < axis.left or any(x - 6 < line < box.x for line in lines):
-            x = max(lines) + 8
     if waited_ms >= LEAST_WAIT_MS:
         lasted = f"{waited_ms / 1000:.1f} s"
         x, waits = box.right + 12, lasted if d.phone else f"waits {lasted}"
@@ -215,7 +206,7 @@ def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
         elif x + d.long(text, bold=True) > d.width:
             text, waits = "", f"{waits}, {text}"
         d.bar(f"{key}/waits", box, WAITING)
-        _within(d, f"{key}/waits/words", box, lines, waits, WAITING.ink)
+        _within(d, f"{key}/waits/words", box, (), waits, WAITING.ink)
     if text:
         d.say(f"{key}/done", x, middle, text, ink, bold=True, halo="wash")
     d.circle(f"{key}/sent", axis.x(write.sent_ms), middle, 6, "ink", "paper", width=1.5)

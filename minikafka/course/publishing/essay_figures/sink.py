@@ -159,7 +159,7 @@ def _second_step(
     marks, as the next order is often added immediately.
     """
     end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
-    x, end = axis.x(added.at_ms), axis.x(end_ms) - 3
+    x, end = axis.x(added.at_ms), axis.x(end_ms) - 7
     way = f"M0,0v-5h{max(end - x, 0):g}"
     d.path(key, x, y - RADIUS, way, line=MARK.fill, width=3)
     if added.committed_ms:
