@@ -140,6 +140,19 @@ def test_what_a_step_is_about_is_lit_and_the_rest_dimmed_with_motion_as_without(
     assert seen[0] > 0
 
 
+def test_a_phones_page_does_not_go_up_for_what_is_lit_and_has_no_place_yet(opened):
+    pic = picture("commit", commit_after())
+    doubled = next(
+        scene["step"] for scene in pic.scenes if "effect/3/2" in scene.get("light", ())
+    )
+    page = opened(pic, width=390, motion="no-preference")
+    page.locator("#scrub").fill(str(doubled - 1))
+    page.evaluate("() => { scrolled = []; scrollBy = ({ top }) => scrolled.push(top) }")
+    page.keyboard.press("ArrowRight")
+    page.locator("#drawing .lit").last.wait_for(state="attached")
+    assert all(top > 0 for top in page.evaluate("scrolled"))
+
+
 def test_hovering_an_effect_marks_its_cause(opened):
     page = opened(picture("log", retention()))
     page.keyboard.press("End")
