@@ -55,7 +55,7 @@ class Asked(Quiet):
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("game")
     site.save(folder / "game.html", site.game_page())
-    stage = fault_game.first_picture().page(widths=LAYOUTS)
+    stage = fault_game.first_picture().page(at_end=True, widths=LAYOUTS)
     site.save(folder / "game_stage.html", stage)
     site.save(folder / "game.js", own("game.js"))
     site.save(folder / "worker.js", WORKER)

@@ -242,7 +242,7 @@ def write(folder: Path) -> None:
     place_playground(folder)
     say("the game, with its first picture")
     save(folder / GAME, game_page())
-    stage = fault_game.first_picture().page(widths=LAYOUTS)
+    stage = fault_game.first_picture().page(at_end=True, widths=LAYOUTS)
     save(folder / "game_stage.html", stage)
     say("the essay, with all its runs")
     save(folder / essay.PATH, essay_page(essay.write(folder)))
