@@ -16,7 +16,6 @@ from minikafka.course.experiments.essay_runs import (
     BACK,
     CASES,
     FIRST_MESSAGES,
-    KILLS_MS,
     LATE,
     LOST,
     LUCK,
@@ -89,10 +88,9 @@ MARKS = {
     ],
     "gate": [f"{seconds} s" for seconds in TIMEOUTS_S],
     "sink": [
-        f"{where}\n{ms / 1000:.2f}"
-        for where, ms in zip(
-            ("before", "between", "between", "between", "after"), KILLS_MS, strict=True
-        )
+        f"{where}\norder {order}"
+        for order in (1, 2)
+        for where in ("before", "between", "after")
     ],
 }
 # An order's way: those who have it, and what lies between them (without a name), with

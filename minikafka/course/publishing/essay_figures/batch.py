@@ -123,7 +123,8 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     grid = Grid(left, pitch, first, log, again)
     _name(d, "sent/name", first, "shop" if d.phone else "the shop", "sends")
     _name(d, "log/name", log, "the log")
-    _name(d, "again/name", again, "it sends", "again")
+    if run.dropped or any(each.again for each in run.log):
+        _name(d, "again/name", again, "it sends", "again")
     _first_tries(d, run, grid)
     for number, each in enumerate(run.log):
         paint = SECOND if each.is_copy else OVERTAKEN if each.is_overtaken else PLAIN

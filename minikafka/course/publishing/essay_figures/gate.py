@@ -26,7 +26,7 @@ from minikafka.trace import Event
 WRITER, READER = "shop", "auditor"
 LOOKS_EVERY = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 HIGH = 40  # a record
-GATE = Box(0, 0, 8, 84)  # shut
+GATE = Box(0, 0, 8, 78)  # shut
 LOOK = 3.5  # the coordinator's
 END_MS = 100_000  # of the axis: the longest run, and room for what it ends with
 
@@ -84,12 +84,12 @@ def read(trace: Sequence[Event]) -> Facts:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     high = 28 if d.phone else 32
-    left, top = (0, 272) if d.phone else (128, 148)
+    left, top = (0, 262) if d.phone else (128, 152)
     axis = Axis(Stretch(0, END_MS, left, width - 2))
     x = 98 if d.phone else left
     wide = (width - x - 10) / 3 - 8 if d.phone else 112
     _open_log(d, run, x, wide)
-    _ended_log(d, run, Point(x + 16, 164) if d.phone else Point(width - 354, 40), wide)
+    _ended_log(d, run, Point(x + 16, 156) if d.phone else Point(width - 354, 44), wide)
     low = _transaction(d, run, axis, top, high)
     row = low + (50 if d.phone else 28)
     d.lane(READER, READER, axis, row, high)
@@ -135,20 +135,19 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     """The partition with its gate, and the reader on its way through the log: the gate
     stops it, or stands open for it.
     """
-    d.say("log", x + 16, 10, "before the transaction ends", "quiet")
-    box = Box(x + 16, 40, wide, HIGH)
+    box = Box(x + 16, 44, wide, HIGH)
     behind = box._replace(x=box.right + 8)
+    d.say("log", behind.x, 12, "before the transaction ends", "quiet")
     d.record("log/opened", box, run.opened, GONE, width=2)
     d.record("log/behind", behind, run.behind)
     way = box.bottom + 18
-    hinge = box.y - 12
-    gate = GATE._replace(x=x, y=hinge - 4)
-    state = "shut"
-    if not run.is_heeded:  # it hangs level, and leaves the way free
-        gate = gate._replace(w=gate.h, h=gate.w)
+    middle, hinge, state = x + 4, box.y - 8, "shut"
+    if run.is_heeded:
+        d.rect("gate", *GATE._replace(x=x, y=hinge), WAITS, r=2)
+    else:  # it's up, and leaves the way free
         state = "open"
-    d.rect("gate", *gate, WAITS, r=2)
-    d.circle("gate/hinge", x + 4, hinge, 4, "ink")
+        d.line("gate/up", middle, hinge, middle + 70, hinge - 28, WAITS, width=8)
+    d.circle("gate/hinge", middle, hinge, 6, "ink", "paper", width=1.5)
     d.say("gate/name", x - 8, box.y + 9, "gate:", bold=True, anchor="end")
     d.say("gate/state", x - 8, box.y + 28, state, anchor="end")
     name = d.long(READER, bold=True) + 6
@@ -163,7 +162,7 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     """The partition when the transaction has ended, and what the auditor counts."""
     box = Box(*place, wide, HIGH)
     behind = box._replace(x=box.right + 8)
-    y = box.y - (18 if d.phone else 30)
+    y = box.y - (18 if d.phone else 32)
     d.say("ended", box.x, y, "after it has ended", "quiet")
     d.cut("ended/opened", box, run.opened)
     d.record("ended/behind", behind, run.behind)
