@@ -361,9 +361,9 @@ def test_the_end_says_when_readers_heard_of_the_decision(too_slow):
     )
 
 
-def test_on_a_phone_a_readers_name_is_whole_before_its_lane():
+def test_on_a_phone_a_readers_name_is_whole_before_its_records():
     pic = picture("transaction", pays().trace)
-    name = shapes(pic, pic.scenes[-1], PHONE)["time/lane/reader uncommitted/name"]
+    name = shapes(pic, pic.scenes[-1], PHONE)["reader/0/name"]
     assert name["room"] > text_width(name["text"], 13, bold=True) / LEAST_STRETCH
 
 

@@ -27,6 +27,7 @@ from minikafka.theatre.drawing import (
     Look,
     Part,
     fitting,
+    has_room,
     widest,
 )
 from minikafka.theatre.lanes import captions_wide
@@ -100,13 +101,14 @@ class TransactionPlay(Play):
         left = captions_wide(names, MOST_OF_CAPTIONS) + APART
         rows = Rows(self.cast, scenes, shown, left, lambda told, n: told["waits"][n])
         time = TimeLanes(scenes, self.time, burst(scenes, self.time))
+        up_to = lanes(self.cast, scenes)
         self.boxes = Stage(
             column(
                 row(*_coordinator(scenes, left), gap=APART),
                 row(*[_producer(n, scenes) for n in range(len(shown))], gap=14),
                 *rows.logs(),
                 *[self._reader(rows, side) for side in range(len(levels))],
-                time.box(scenes, lambda up_to: lanes(self.cast, up_to), left),
+                time.box(scenes, up_to, left),
                 gap=2,
             )
         )
@@ -200,7 +202,8 @@ def _state(d: Drawing, box: Box, state: str, *, is_now: bool) -> None:
             fill, ink = "trouble", "paper"
         elif "Commit" in state:
             fill = "good"
-    d.boxed(f"state/{state}", *box, state, fill=fill, ink=ink, line=line, bold=is_now)
+    bold = is_now and has_room(state, box.w - 8, bold=True)
+    d.boxed(f"state/{state}", *box, state, fill=fill, ink=ink, line=line, bold=bold)
 
 
 def _offset_words(told: Sequence[Any]) -> str:

@@ -160,7 +160,8 @@ class Rows:
 
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
             space = scene["space"]
-            _, found = space["readers"][side]
+            reader, found = space["readers"][side]
+            later = space.get("later", {}).get(reader)
             hidden = self.is_answer and d.asks
             waiting = [] if hidden else self.waits(space, side)
             place = places[f"handed {side}"]
@@ -182,10 +183,12 @@ class Rows:
                 name = self.cast["parts"][log]
                 _wait(d, f"{key}/waits/{log}/{offset}", box, name, offset)
                 box = box._replace(x=box.x + pitch)
+            beside = (box.x + 2, place.y + 18)
+            look: Attributes = {"size": 12, "bold": True}
             if waiting:
-                words = waits_words(waiting)
-                x, y = box.x + 2, place.y + 18
-                d.text(f"{key}/wait", x, y, words, size=12, bold=True)
+                d.text(f"{key}/wait", *beside, waits_words(waiting), **look)
+            elif later:
+                d.text(f"{key}/later", *beside, f"+{later}", **look)
 
         return part(
             f"handed {side}", draw, high=READ, least=LEAST_PITCH + WAITS, grow=1

@@ -32,7 +32,7 @@ from minikafka.theatre.play import (
     Told,
     picked,
 )
-from minikafka.theatre.text import capital, key_part, listed, quoted, span_of
+from minikafka.theatre.text import capital, key_part, lasting, listed, quoted, span_of
 from minikafka.trace import Event
 
 MOST_PRODUCERS = 3
@@ -150,7 +150,17 @@ class TransactionStory(Story):
             for name, found in self.read.items()
         ]
         space["waits"] = [self._waits(name) for name in self.read]
+        space["later"] = self._later()
         return space
+
+    def _later(self) -> dict[str, str]:
+        """How long after the first record of a single transaction its reader was handed
+        the last so far.
+        """
+        if len(self.decided) != 1 or not self.handed:
+            return {}
+        ms = self.handed[-1].at_ms - self.handed[0].at_ms
+        return {self.heard_by: lasting(ms)} if ms else {}
 
     def _waits(self, reader: str) -> list[list[int]]:
         """Records that are written and that a reader of committed records has not been
@@ -295,12 +305,13 @@ class TransactionStory(Story):
         is_the_end = last["kind"] == "TransactionStateChanged"
         last["sentence"] = words if is_the_end else f"{last['sentence']} {words}"
         if self.handed:
-            parts = list(self.logs)
-            heard = [
-                f"{parts[read.place].name}/{read.offset}"
-                for read in self.read[self.heard_by]
+            markers = [
+                f"record/{key_part(part.name)}/{each.offset}"
+                for part, log in self.logs.items()
+                for each in log.markers
             ]
-            last["light"] = ["state/PrepareCommit", *heard, "time"]
+            reader = f"reader/{list(self.levels).index(self.heard_by)}"
+            last["light"] = ["state/PrepareCommit", *markers, reader, "time"]
 
     # -- fold: the logs
 
@@ -425,7 +436,11 @@ class TransactionStory(Story):
         said = listed([quoted(value or "–", 24) for _, _, value in d["records"]])
         words = f"{capital(name)}, which reads {level}, gets {said} from {part.name}."
         chapter = self.once(f"{name} is handed records")
-        return Told(words, chapter, marks=self.mark(f"reader {name}", what))
+        marks = self.mark(f"reader {name}", what)
+        if reads_committed:
+            for offset, *_ in d["records"]:
+                marks += self.mark(f"read {place}/{offset}", "read")
+        return Told(words, chapter, marks=marks)
 
     def _hear(self, name: str, place: int, d: Detail) -> None:
         """A reader of committed records was handed some."""

@@ -3,14 +3,18 @@ nobody could count on meanwhile, and how long each reader waited.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.theatre.actors import actor_colour, ink_on_actor
 from minikafka.theatre.axis import Scene, Span, Time, spans
 from minikafka.theatre.broker_lanes import lasted
+from minikafka.theatre.pictures.transaction.cast import READ_COMMITTED
 from minikafka.theatre.pictures.transaction.log import Record
 from minikafka.theatre.play import Cast
 from minikafka.theatre.time_lanes import Bar, TimeLane, gone
+
+Rows = list[TimeLane]
 
 
 class Look(NamedTuple):
@@ -55,30 +59,45 @@ def burst(scenes: Sequence[Scene], time: Time) -> Time | None:
     return Time(first_ms, time.last_ms, chapters)
 
 
-def lanes(cast: Cast, scenes: Sequence[Scene]) -> list[TimeLane]:
-    """Producers, the coordinator, partitions, readers."""
-    found = []
-    for number, name in enumerate(cast["producers_shown"]):
-        found.append(_producer(number, name, scenes))
-    found.append(_coordinator(scenes))
+def lanes(cast: Cast, story: Sequence[Scene]) -> Callable[[Sequence[Scene]], Rows]:
+    """Of the scenes up to one: producers, the coordinator, partitions, and who reads
+    committed records, or each record that it waits for, if that is one of each
+    partition. A single producer that always is what it should be has none: the state
+    tells the same.
+    """
+    found: list[Callable[[Sequence[Scene]], TimeLane]] = []
+    producers = cast["producers_shown"]
+    for number, name in enumerate(producers):
+        lives = {_life(number, scene) for scene in story}
+        if len(producers) > 1 or not lives <= {*AT_WORK}:
+            found.append(partial(_producer, number, name))
+    found.append(_coordinator)
     for place, part in enumerate(cast["parts"]):
-        found.append(_part(place, part, scenes))
-    for side, name in enumerate(cast["levels"]):
-        found.append(_reader(side, name, scenes))
-    return found
+        found.append(partial(_part, place, part))
+    for side, (name, level) in enumerate(cast["levels"].items()):
+        if level != READ_COMMITTED:
+            continue
+        waits = [each for scene in story for each in scene["space"]["waits"][side]]
+        records = sorted({(log, offset) for log, offset in waits})
+        if len(records) > 1 and len(records) == len({log for log, _ in records}):
+            found += [partial(_record, side, *each) for each in records]
+        else:
+            found.append(partial(_reader, side, name))
+    return lambda up_to: [lane(up_to) for lane in found]
+
+
+def _life(number: int, scene: Scene) -> str:
+    """What is shown of a producer."""
+    *_, now = scene["space"]["producers"][number]
+    return str(now)
 
 
 def _producer(number: int, name: str, scenes: Sequence[Scene]) -> TimeLane:
     """How long it had a transaction open, or was not what it should be."""
-
-    def life(scene: Scene) -> str:
-        *_, now = scene["space"]["producers"][number]
-        return str(now)
-
     colour = actor_colour(number)
     ink = ink_on_actor(number)
     bars = []
-    for span in spans(scenes, life):
+    for span in spans(scenes, partial(_life, number)):
         words = _words(span, span.what)
         if span.what == "open":
             words.insert(0, f"transaction open, {lasted(span)}")
@@ -137,6 +156,31 @@ def _reader(side: int, name: str, scenes: Sequence[Scene]) -> TimeLane:
         bars=bars,
         colour="ink",
         number=f"{len(found)} read",
+    )
+
+
+def _record(side: int, log: int, offset: int, scenes: Sequence[Scene]) -> TimeLane:
+    """How long a reader had not been handed it, and how much later than the first."""
+    bars = _while(
+        scenes,
+        lambda scene: [log, offset] in scene["space"]["waits"][side],
+        "hatch",
+        "waits",
+    )
+    space = scenes[-1]["space"]
+    reader, found = space["readers"][side]
+    places = [read[:2] for read in found]
+    number = "read" if [log, offset] in places else ""
+    if reader in space["later"] and places[-1] == [log, offset]:
+        number = f"+{space['later'][reader]}"
+    records = [Record(*each) for each in space["logs"][log]["records"]]
+    texts = [each.text for each in records if each.offset == offset]
+    return TimeLane(
+        key=f"read {log}/{offset}",
+        name="".join(texts),
+        bars=bars,
+        colour="ink",
+        number=number,
     )
 
 
