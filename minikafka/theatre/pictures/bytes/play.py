@@ -108,7 +108,7 @@ class BytesPlay(Play):
             found = map(self._found, range(len(TINTS)), TINTS)
             covered = part("covered", self._says_covered, high=CHIP)
             whose = row(*found, gap=10, line_gap=0)
-            lamp = column(replace(whose, wanted=0), covered)  # rather in two lines
+            lamp = column(replace(whose, wanted=0), covered)  # better in two lines
         tree = part(
             "tree",
             self._tree,

@@ -3,8 +3,9 @@
 From top to bottom: the log with its segments and readers, and what each reader has of
 it; the map, which has every key's last offset, and how much of the closed segments
 is dirty; the copy, in which each record is below its place in the log, because offsets
-stay. Where a reader asks for what is gone, time is there between passes. Dashed records
-are not copied, faint ones are gone, and a dashed value isn't the last of its key.
+stay. If a reader asks for what is gone, lanes of time stand there between two passes.
+Dashed records are not copied, faint ones are gone, and a dashed value isn't the last of
+its key.
 Options: topic, partitions (one number). Without them: the first partition that the
 cleaner came to.
 """
