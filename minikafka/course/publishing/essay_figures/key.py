@@ -117,7 +117,7 @@ def _sum(
 
 
 def _grows(d: Sheet, run: Facts, y: float, left: float) -> None:
-    """What happens between the two records. left: of the partitions."""
+    """Between the two records the topic grows. left: where the partitions begin."""
     before, now = (each.partitions for each in run.written)
     text = (
         f"{before} → {now} partitions" if now != before else f"still {now} partitions"

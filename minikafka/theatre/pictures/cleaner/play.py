@@ -123,7 +123,7 @@ def _next_of(name: str, scene: Scene) -> int | None:
 
 
 def _marks(scene: Scene) -> list[dict[str, Any]]:
-    """What is done in a scene, with the beginning of a pass."""
+    """A scene's marks, and one more if a pass begins."""
     begins = {"lane": "cleaner", "text": scene["chapter"], "of": scene["number"]}
     is_pass = scene["kind"] == "CompactionStarted"
     return [*scene["marks"], *[begins] * is_pass]

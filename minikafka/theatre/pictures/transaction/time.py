@@ -60,10 +60,10 @@ def burst(scenes: Sequence[Scene], time: Time) -> Time | None:
 
 
 def lanes(cast: Cast, story: Sequence[Scene]) -> Callable[[Sequence[Scene]], Rows]:
-    """Of the scenes up to one: producers, the coordinator, partitions, and who reads
-    committed records, or each record that it waits for, if that is one of each
-    partition. A single producer that always is what it should be has none: the state
-    tells the same.
+    """The lanes of the scenes so far: producers, the coordinator, partitions, and the
+    reader of committed records. If it waits for exactly one record of each partition,
+    these have a lane each instead. A single producer that is never in trouble has none,
+    as the state tells the same.
     """
     found: list[Callable[[Sequence[Scene]], TimeLane]] = []
     producers = cast["producers_shown"]
@@ -87,7 +87,7 @@ def lanes(cast: Cast, story: Sequence[Scene]) -> Callable[[Sequence[Scene]], Row
 
 
 def _life(number: int, scene: Scene) -> str:
-    """What is shown of a producer."""
+    """A producer's state, as its card says it."""
     *_, now = scene["space"]["producers"][number]
     return str(now)
 
