@@ -380,7 +380,11 @@ def add_class_options(room: argparse.ArgumentParser) -> None:
 
 
 def add_error_options(error: argparse.ArgumentParser) -> None:
-    error.add_argument("words", nargs="*", help="the message, in quotes (none: all)")
+    error.add_argument(
+        "words",
+        nargs="*",
+        help="the message in quotes, or an error's number (none: all)",
+    )
 
 
 def no_options(command: argparse.ArgumentParser) -> None:

@@ -35,6 +35,11 @@ _CALLS = re.compile(
     r"\bat [\w.$/@<>]+\([^()]*\)"  # of Java
     r'|\bFile "[^"]*", line \d+, in \S+'  # of Python
 )
+# An error's number: alone ("3", "error code: 3"), or as Java prints an answer.
+_NUMBER = re.compile(
+    r"^\W*?(?:error[ _]?)?(?:code)?\W*?(-?\b\d{1,3})\W*$|\berrorCode=(-?\d{1,3})\b",
+    re.ASCII | re.IGNORECASE,
+)
 NEXT = (
     "Try the line that has ERROR, FATAL or Caused by: in it, without the calls below."
 )
@@ -230,6 +235,12 @@ def rare_words(entry: Entry) -> frozenset[str]:
     return frozenset(own - elsewhere - _vocabulary(other_errors()) - {_TOPIC})
 
 
+@cache
+def numbers() -> dict[str, str]:
+    """The names of Kafka's errors by their numbers."""
+    return {str(code.value): code.name for code in Error if code}
+
+
 def codes(entry: Entry) -> list[Error]:
     """The errors of Kafka's table that the entry is about: it has their names."""
     known = set(map(squeezed, entry.phrases))
@@ -265,8 +276,14 @@ def _known() -> dict[str, Entry | Error]:
 
 
 def _pasted(text: str) -> list[str]:
-    """The words of a pasted message, without the calls of a stack trace."""
-    return words(_CALLS.sub(" ", text))
+    """The words of a pasted message, without the calls of a stack trace. An error's
+    number stands for its name.
+    """
+    return words(_NUMBER.sub(_name, _CALLS.sub(" ", text)))
+
+
+def _name(number: re.Match[str]) -> str:
+    return numbers().get(number[1] or number[2], "")
 
 
 def _with_rare_words(text: str) -> Entry | None:

@@ -516,5 +516,9 @@ ZeroDivisionError: division by zero
     "Py4JJavaError: An error occurred while calling o55.load. :"
     " java.lang.ClassNotFoundException: com.mysql.jdbc.Driver",
     "OSError: [Errno 28] No space left on device",
+    "-1",
+    "74",
+    "the program ended with exit code 3",
+    "HTTP 404, error code: 19",
     "Your password is about to expire. Please renew your certificate for the building.",
 ]

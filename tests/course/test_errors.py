@@ -95,6 +95,13 @@ PASTED = {
     "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)": (
         "deserialization"
     ),
+    "3": "unknown-topic-or-partition",
+    "error 19": "not-enough-replicas",
+    "Error code: 5": "leader-not-available",
+    "error_code=25": "commit-failed",
+    "FindCoordinatorResponseData(throttleTimeMs=0, errorCode=15, errorMessage='')": (
+        "coordinator-not-available"
+    ),
 }
 
 

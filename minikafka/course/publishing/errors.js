@@ -4,14 +4,17 @@
 (() => {
 const SHORTEST_PHRASE = 12, LONGEST = 10000, ENOUGH_RARE_WORDS = 2, FEW = 3;
 const CALLS = /\bat [\w.$/@<>]+\([^()]*\)|\bFile "[^"]*", line \d+, in \S+/g;  // of a stack trace: no words of a message
+const NUMBER = /^\W*?(?:error[ _]?)?(?:code)?\W*?(-?\b\d{1,3})\W*$|\berrorCode=(-?\d{1,3})\b/gi;  // alone, or as Java prints an answer
 const asked = document.getElementById('asked'), told = document.getElementById('told');
 const sections = [...document.querySelectorAll('section[data-phrases]')];
 const phrases = new Map(sections.map(section => [section, section.dataset.phrases.split('|')]));
 const rare = new Map(sections.map(section => [section, section.dataset.rare.split(' ')]));
 const others = asked.dataset.others.split('|');  // of Kafka's other errors
+const names = new Map(asked.dataset.numbers.split('|').map(each => each.split(' ')));
 
 function wordsOf(text) {
-  const parts = text.replace(CALLS, ' ').match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
+  const message = text.replace(CALLS, ' ').replace(NUMBER, (_, alone, inside) => names.get(alone ?? inside) ?? '');
+  const parts = message.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
   return parts.map(part => part.toLowerCase()).filter(word => word.length > 1);
 }
 

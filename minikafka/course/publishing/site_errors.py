@@ -31,6 +31,7 @@ def parts() -> dict[str, str]:
         "sections": "\n".join(sections),
         "count": str(len(entries)),
         "others": "|".join(errors.other_errors()),
+        "numbers": "|".join(map(" ".join, errors.numbers().items())),
         "next": escape(errors.NEXT),
         "script": script(),
     }
