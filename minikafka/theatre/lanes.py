@@ -96,17 +96,25 @@ class Lanes:
                 in_lane = self.marks.setdefault(mark["lane"], [])
                 in_lane.append((step, mark))
 
+    @property
+    def begun(self) -> int:
+        """The step of the first mark: what was before takes no room."""
+        steps = [step for marks in self.marks.values() for step, _ in marks]
+        return min(steps, default=0)
+
     def positions(self, left: float, right: float) -> tuple[list[float], list[int]]:
         """x of every step, and the steps before which a silence is cut short."""
         steps = len(self.times)
         if steps < 2:
             return [left] * steps, []
-        *needs, last = self._needs()
+        begun = self.begun
+        *needs, last = [0.0] * begun + self._needs()[begun:]
         room = right - last - left
         gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
+        gaps[:begun] = [0] * begun
         cap = _longest_shown(gaps)
         capped = [min(gap, cap) for gap in gaps]
-        needed = sum(needs)
+        needed = sum(needs) or 1
         squeeze = min(1.0, 0.85 * room / needed)
         rest = room - squeeze * needed
         total = sum(capped) or 1
@@ -181,7 +189,8 @@ class Lanes:
             self._marks(place, lane, axis)
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
-            moments = zip(range(step + 1), xs, self.words, strict=False)
+            shown = range(min(self.begun, step), step + 1)
+            moments = ((each, xs[each], self.words[each]) for each in shown)
             draw_times(d, bottom + 17, moments, bent=True)
 
     def _breaks(

@@ -101,11 +101,9 @@ class CommitPlay(Play):
         rows = []
         for name, colour in self.cast["readers"].items():
             rows.append(Lane(lane_of(name), name if name in names else "", colour))
-        committed = space["committed"]
         effects = space["table"] or ("lost" if space["skipped"] else "")
-        stored = "" if committed is None else str(committed)
         others = [
-            Lane("commits", "commits", "ink", stored),
+            Lane("commits", "commits", "ink"),
             Lane("effects", effects),
             Lane("log", "log", "ink"),
         ]

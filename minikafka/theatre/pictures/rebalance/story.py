@@ -270,6 +270,8 @@ class RebalanceStory(Story):
         else:
             words = f"In all, nobody read {named} for {seconds(longest_ms)}."
             light = ["time/silence"]
+            for label, lane in last["space"]["spans"].items():
+                light += spans_of("busy", "", label, lane)
             words += self._why_so_long()
         add_to_last(last, words)
         for label in which:
