@@ -13,7 +13,6 @@ from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.faults import Freeze
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
-from tests.theatre import groups
 from tests.theatre.test_rebalance import member, scene, texts
 
 both_layouts = pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -163,21 +162,30 @@ def test_that_the_next_order_would_be_quick_is_no_step_while_one_is_in_hand():
     assert spans[-1][0] - done_ms < 10
 
 
-# -- how much has moved
+# -- where nobody stops for long
 
 
-def test_where_nobody_stops_for_long_it_ends_with_how_many_partitions_moved():
+def test_where_nobody_stops_for_long_it_ends_with_who_decided():
     pic = picture("rebalance", newcomer(busy_s=0.1).trace, since_ms=20_000)
     last = pic.scenes[-1]
     assert last["sentence"] == (
-        "In all, range has moved 1 of 6 partitions to another member."
+        "B, the group leader, decided: A P0 and P1; B P2 and P3; C P4; D P5."
+        " The coordinator only passed it on."
     )
-    assert "1 of 6 moved" in texts(pic, last)
+    said = texts(pic, last)
+    assert {"decided who reads what", "gets: P0 P1", "gets: P5"} <= set(said)
+    drawn = pic.drawings(WIDE)[-1].shapes
+    asks = {key for key in drawn if key.endswith("/asks")}
+    answers = {key for key in drawn if key.endswith("/answer")}
+    assert asks == {"member/B/asks"}
+    assert answers == {f"member/{name}/answer" for name in "ACD"}
 
 
-def test_of_more_partitions_than_are_shown_only_these_count():
-    last = picture("rebalance", groups.six()).scenes[-1]
-    assert last["space"]["moved"] <= 8
+def test_time_without_a_reader_is_counted_where_it_is_long_enough_to_be_seen():
+    short = picture("rebalance", newcomer(busy_s=0.1).trace, since_ms=20_000)
+    for pic, counts in [(short, False), (busy(), True)]:
+        assert ("not read for" in texts(pic, pic.scenes[-1])) == counts
+        assert bool(pic.play.legend) == counts
 
 
 # -- steps that show only records

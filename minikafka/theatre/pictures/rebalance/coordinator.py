@@ -109,7 +109,8 @@ class Coordinator:
             words = fitting(said, room - _pool_width(space["free"]) - GAP, 12.5)
             room -= min(CHIP_PITCH * len(space["free"]), pool.w) + GAP
         words = words or fitting(said, room, 12.5) or said[-1]
-        d.note("coordinator/words", x, place.y + BASE, words, room=room)
+        ink = "ink" if d.ends else "quiet"
+        d.text("coordinator/words", x, place.y + BASE, words, ink, size=12.5, room=room)
 
     def _lamp(self, d: Drawing, places: Places, scene: Scene) -> None:
         """It should never turn red; where it was, it says for how long, and at the end
@@ -175,13 +176,15 @@ class Coordinator:
         leader = self.actors.get(space["leader"])
         if leader is None:
             return [generation]
-        short = f"leader {leader.letter} assigns"
         if state == "CompletingRebalance":
-            return [f"{generation} · group {short}", short]
+            assigns = f"leader {leader.letter} assigns"
+            return [f"{generation} · group {assigns}", assigns]
+        decided = f"passed on what {leader.letter} decided"
         return [
-            f"{generation} · member {leader.letter} is group leader: it assigns",
-            f"{generation} · {short}",
-            short,
+            f"{generation} · passed on what group leader {leader.letter} decided",
+            f"{generation} · {decided}",
+            decided,
+            f"{leader.letter} decided",
         ]
 
     def _about_two(self, scene: Scene) -> Ways:

@@ -20,8 +20,9 @@ from minikafka.theatre.pictures.rebalance.spans import (
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted, listed
 
-# from the right edge: where the axis ends, alone and beside a sum, and where numbers do
-AXIS_ENDS, BESIDE_SUM, UNREAD_ENDS = 92, 116, 6
+# from the right edge: where the axis ends, beside numbers, a sum, or nothing; and where
+# numbers do
+AXIS_ENDS, BESIDE_SUM, ALONE, UNREAD_ENDS = 92, 116, 24, 6
 LINE, BASE = 18, 13  # height of the line above the lanes, and where its words are in it
 LEAST_SEEN = 12  # width of two owners that have just begun
 PALE = 0.35  # opacity of a lane whose reader is busy
@@ -82,14 +83,20 @@ class Shown(NamedTuple):
 class Group:
     """The lanes of one group: its own, and one for each partition. tag: before the keys
     of its shapes, where two groups are drawn. begun: which scene began each span.
+    counts: how long nobody reads a partition.
     """
 
     def __init__(
-        self, cast: Cast, begun: Mapping[str, Sequence[int]], tag: str = ""
+        self,
+        cast: Cast,
+        begun: Mapping[str, Sequence[int]],
+        tag: str = "",
+        counts: bool = True,
     ) -> None:
         self.cast = cast
         self.begun = begun
         self.tag = tag
+        self.counts = counts
         self.labels = cast["partitions"]
         self.actors = actors_of(cast)
         is_large = len(self.actors) > 3 or len(self.labels) > 4 or bool(tag)
@@ -173,7 +180,8 @@ class Group:
         last = self.lane(band, y, label, space)
         waiting = space["waiting"][label]
         is_unread = last is not None and last.span.what == "nobody"
-        self._number(band, foot, label, space, is_unread)
+        if self.counts:
+            self._number(band, foot, label, space, is_unread)
         x, ink = axis.now, "quiet"
         words = "no reader yet" if waiting else ""
         if last is not None:

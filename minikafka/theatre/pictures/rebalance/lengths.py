@@ -1,6 +1,5 @@
 """The lengths and counts in the rebalance's picture: how long a newcomer waits for its
-first partition, how long a member is silent before it is evicted, and how many of the
-partitions shown have changed hands.
+first partition, and how long a member is silent before it is evicted.
 
 The members concerned are found in the whole trace, so each row has its room from the
 start. What the rows show is never later than the current step.
@@ -68,14 +67,12 @@ class Lengths:
 
     def __init__(self, cast: Cast, trace: Sequence[Event], since_ms: int) -> None:
         self.cast = cast
-        self.since_ms = since_ms
         mine = [each for each in trace if each.detail.get("group") == cast.group]
         newcomer = _newcomer(cast, mine, since_ms)
         silent = _silent(cast, mine, since_ms)
         self.wait = Wait(newcomer.name) if newcomer else None
         self.silence = Silence(silent.name) if silent else None
         self.last: dict[Part, str] = {}  # who had it last
-        self.moved: set[Part] = set()
 
     def cast_json(self) -> dict[str, Any]:
         """The members that have a row in the picture."""
@@ -88,7 +85,6 @@ class Lengths:
         return {
             "wait": self.wait.told() if self.wait else None,
             "silence": asdict(self.silence) if self.silence else None,
-            "moved": len(self.moved),
         }
 
     def see(self, event: Event) -> None:
@@ -113,12 +109,7 @@ class Lengths:
             wait.part = self.cast.label(part)
             wait.giver = self.last.get(part, "")
         for topic, number in given:
-            part = Part(topic, number)
-            is_another = self.last.get(part, name) != name
-            is_shown = part in self.cast.parts
-            if is_shown and is_another and event.at >= self.since_ms:
-                self.moved.add(part)
-            self.last[part] = name
+            self.last[Part(topic, number)] = name
 
     def _see_RebalanceStarted(self, event: Event, d: Detail) -> None:
         wait = self.wait

@@ -18,7 +18,10 @@ from minikafka.theatre.pictures.rebalance.close import close_of
 from minikafka.theatre.pictures.rebalance.coordinator import Coordinator
 from minikafka.theatre.pictures.rebalance.members import Members
 from minikafka.theatre.pictures.rebalance.story import RebalanceStory
-from minikafka.theatre.pictures.rebalance.timeline import timeline_box
+from minikafka.theatre.pictures.rebalance.timeline import (
+    is_left_unread,
+    timeline_box,
+)
 from minikafka.theatre.pictures.rebalance.two_runs import BesidePlay, BesideStory, both
 from minikafka.theatre.play import Play, Story
 from minikafka.theatre.ruler import Ruler
@@ -50,7 +53,10 @@ class RebalancePlay(Play):
         coordinator = Coordinator(self.cast, self.actors, scenes)
         members = Members(self.cast, self.actors, scenes)
         group = column(coordinator.box(), members.box(), gap=4)
-        below = timeline_box(self.cast, scenes, self.time, self.close)
+        counts = is_left_unread(self.cast, scenes)
+        below = timeline_box(self.cast, scenes, self.time, self.close, counts)
+        if not counts:
+            self.legend = ""
         self.boxes = Stage(column(column(group, coordinator.free()), below, gap=4))
 
     def scenario(self, scene: Scene) -> str:

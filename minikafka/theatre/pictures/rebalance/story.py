@@ -17,6 +17,7 @@ from minikafka.theatre.pictures.rebalance.effect_events import Effects
 from minikafka.theatre.pictures.rebalance.event_words import SAYS, with_number
 from minikafka.theatre.pictures.rebalance.group import Group
 from minikafka.theatre.pictures.rebalance.lengths import Lengths, in_tenths
+from minikafka.theatre.pictures.rebalance.member import Answer
 from minikafka.theatre.pictures.rebalance.member_events import Members
 from minikafka.theatre.pictures.rebalance.record_events import (
     LONG_MS,
@@ -72,7 +73,6 @@ class RebalanceStory(Story):
             self.title = f"Rebalance of group {self.who.group}"
         self.since_ms = since_ms
         every_ms = max(_lasts_ms(trace, since_ms) // STEPS_OF_RECORDS, 1)
-        self.moves = False  # whether it ends with their number
         self.group = Group(self.who)
         self.lengths = Lengths(self.who, trace, since_ms)
         self.effects = Effects(self, self.group, self.lengths)
@@ -87,7 +87,6 @@ class RebalanceStory(Story):
         told |= self.who.to_json()
         told["since_ms"] = self.since_ms
         told["table"] = self.effects.table
-        told["moves"] = self.moves
         return told | self.lengths.cast_json()
 
     def space(self) -> Space:
@@ -186,22 +185,12 @@ class RebalanceStory(Story):
             self._end_with(last, "two", two_ms)
         elif max(unread_ms.values(), default=0) >= LONG_MS:
             self._end_with(last, "nobody", unread_ms)
-        elif self.lengths.moved:
-            self.moves = True
-            moved = len(self.lengths.moved)
-            what = f"{moved} of {len(self.who.parts)} partitions"
-            shown = " shown" if self.who.left_out else ""
-            who = self.group.assignor or "the assignor"
-            words = f"In all, {who} has moved {what}{shown} to another member."
-            add_to_last(last, words)
-            lanes = [f"time/{self.who.label(part)}" for part in self.lengths.moved]
-            last["light"] = ["time/moved", *sorted(lanes)]
         elif not self.live:
             self._end_with_shares(last)
 
     def _end_with_shares(self, last: Scene) -> None:
-        """Tell which member reads what, and why some read nothing; their shapes are
-        highlighted.
+        """Tell which member reads what, and why some read nothing, or else who decided
+        it; their shapes are highlighted.
         """
         said = []
         idle = []
@@ -215,11 +204,34 @@ class RebalanceStory(Story):
             else:
                 idle.append(actor.letter)
                 light.append(f"member/{key_part(actor.name)}")
-        words = f"Final assignment: {'; '.join(said) or 'none yet'}."
+        shares = "; ".join(said) or "none yet"
+        words = f"Final assignment: {shares}."
+        leader = self.group.members.get(self.group.leader)
         if idle and said:
             words += f" No partition is left for {listed(idle)}: each has one reader."
             last["light"] = light
+        elif leader and leader.inside and self.group.is_given_out:
+            words = f"{leader.actor.letter}, the group leader, decided: {shares}."
+            words += " The coordinator only passed it on."
+            self._end_with_leader(last, leader.actor.name)
         add_to_last(last, words)
+
+    def _end_with_leader(self, last: Scene, leader: str) -> None:
+        """Once more, who decided, and what the coordinator passed on."""
+        members = last["space"]["members"]
+        shares = [f"{self._letter(m['name'])} {' '.join(m['owns'])}" for m in members]
+        for told in members:
+            told["answered"] = Answer(
+                f"gets: {' '.join(told['owns'])}", False, last["number"]
+            )
+            if told["name"] == leader:
+                told["words"] = "decided who reads what"
+                told["asked"] = f"sends: {', '.join(shares)}"
+                told |= {"asked_at": last["number"], "answered": None}
+        last["space"]["assigns"] = leader
+        card = f"member/{key_part(leader)}"
+        last["light"] = [card, f"{card}/words/0", f"{card}/words/1"]
+        last["light"] += ["coordinator/words", "member", "part"]
 
     def why_waited(self) -> str:
         """What a newcomer waited for, in the protocol's terms."""

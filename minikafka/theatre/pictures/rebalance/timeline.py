@@ -9,6 +9,8 @@ from minikafka.theatre.boxes import Item, Places, column, part, row, space
 from minikafka.theatre.drawing import Box, Drawing, fitting, widest
 from minikafka.theatre.pictures.rebalance.close import Close
 from minikafka.theatre.pictures.rebalance.lanes import (
+    ALONE,
+    AXIS_ENDS,
     BASE,
     LINE,
     Band,
@@ -17,26 +19,34 @@ from minikafka.theatre.pictures.rebalance.lanes import (
     headings,
 )
 from minikafka.theatre.pictures.rebalance.rows import Rows
-from minikafka.theatre.pictures.rebalance.spans import Span
+from minikafka.theatre.pictures.rebalance.spans import Span, lasted_ms
 from minikafka.theatre.play import Cast, Space
 
 CAPTIONS = ["who reads each partition", "who reads"]
 SWATCH = 22  # a colour, with the gap to its word
 AXIS = 22  # height of the axis's words
+LEAST_UNREAD_MS = 100
 
 
 def timeline_box(
-    cast: Cast, scenes: Sequence[Scene], time: Time, close: Close | None
+    cast: Cast,
+    scenes: Sequence[Scene],
+    time: Time,
+    close: Close | None,
+    counts: bool,
 ) -> Item:
-    group = Group(cast, begun(scenes, [scene["space"] for scene in scenes]))
+    """counts: how long nobody reads each partition."""
+    lanes = begun(scenes, [scene["space"] for scene in scenes])
+    group = Group(cast, lanes, counts=counts)
     was_killed = any(_killed_at(scene["space"]) is not None for scene in scenes)
     rows = [name for name in ("silent", "table") if cast[name]]
     rows += ["killed"] if was_killed else []
     foot = group.high + group.pitch * len(rows)
+    ends = AXIS_ENDS if rows or close or counts else ALONE
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
         place = places["time"]
-        band = Band(d, place, time, scene["at"])
+        band = Band(d, place, time, scene["at"], ends)
         group.draw(band, place.y, scene["space"])
         drawn = Rows(band, group, scene["space"])
         y = place.y + group.high + group.gap
@@ -55,7 +65,11 @@ def timeline_box(
             close.draw(band, below, group, scene)
 
     high = foot + AXIS + (close.high(group) if close else 0)
-    first = row(_caption(), _legend(cast, scenes), space(), headings("time"), gap=10)
+    unread = [space(), headings("time")] if counts else []
+    meanings = [_nobody()] if counts else []
+    if any(_has_two(scene["space"]) for scene in scenes):
+        meanings.append(_two())
+    first = row(_caption(), *meanings, *unread, gap=10)
     return column(first, part("time", draw, high=high), gap=3)
 
 
@@ -75,54 +89,50 @@ def _caption() -> Item:
     return part("caption", draw, high=LINE, least=least, wanted=wanted)
 
 
-def _legend(cast: Cast, scenes: Sequence[Scene]) -> Item:
-    """Hatched and split lanes, if there are any; and how many partitions have changed
-    hands, if the picture ends with that.
-    """
-    nobody = SWATCH + widest("nobody", 12.5) + 10
-    count = len(cast["partitions"])
-    moved = (
-        [f"{count} of {count} moved", f"{count} of {count}"] if cast["moves"] else [""]
-    )
-    two = (
-        ["two own it", "two"]
-        if any(_has_two(scene["space"]) for scene in scenes)
-        else [""]
-    )
+def _nobody() -> Item:
+    """The meaning of hatching."""
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
-        place = places["legend"]
-        space = scene["space"]
-        x, y = place.x, place.y + BASE
-        hatched = Box(x, y - 10, 16, 12)
+        place = places["nobody"]
+        y = place.y + BASE
+        hatched = Box(place.x, y - 10, 16, 12)
         d.rect("time/legend/nobody", *hatched, "hatch", "trouble", r=3)
-        d.note("time/legend/nobody/word", x + SWATCH, y, "nobody")
-        x += nobody
-        if _has_two(space):
-            key = "time/legend/two"
-            d.rect(f"{key}/over", x, y - 10, 16, 6, "quiet")
-            d.rect(f"{key}/under", x, y - 4, 16, 6, "chip")
-            d.rect(key, x, y - 10, 16, 12, "none", "trouble", r=2, width=2)
-            said = fitting(two, place.right - x - SWATCH, 12.5)
-            d.note(f"{key}/word", x + SWATCH, y, said)
-        elif space["moved"] and cast["moves"]:
-            part = f"{space['moved']} of {count}"
-            said = fitting([f"{part} moved", part], place.right - x, 12.5, bold=True)
-            d.text("time/moved", x, y, said, bold=True, size=12.5)
+        d.note("time/legend/nobody/word", place.x + SWATCH, y, "nobody")
 
-    least, wanted = (
-        nobody
-        + max(
-            widest(moved[at], 12.5, bold=True),
-            bool(two[0]) * SWATCH + widest(two[at], 12.5),
-        )
-        for at in (-1, 0)
-    )
-    return part("legend", draw, high=LINE, least=least, wanted=wanted)
+    return part("nobody", draw, high=LINE, least=SWATCH + widest("nobody", 12.5))
+
+
+def _two() -> Item:
+    """The meaning of split lanes, once there are any."""
+    least, wanted = (SWATCH + widest(words, 12.5) for words in ("two", "two own it"))
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        if not _has_two(scene["space"]):
+            return
+        key = "time/legend/two"
+        x, y, room, _ = places["two"]
+        d.rect(f"{key}/over", x, y + BASE - 10, 16, 6, "quiet")
+        d.rect(f"{key}/under", x, y + BASE - 4, 16, 6, "chip")
+        d.rect(key, x, y + BASE - 10, 16, 12, "none", "trouble", r=2, width=2)
+        said = fitting(["two own it", "two"], room - SWATCH, 12.5)
+        d.note(f"{key}/word", x + SWATCH, y + BASE, said)
+
+    return part("two", draw, high=LINE, least=least, wanted=wanted)
 
 
 def _has_two(space: Space) -> bool:
     """Whether a partition had two owners so far."""
     return any(
         Span(*each).what == "two" for lane in space["spans"].values() for each in lane
+    )
+
+
+def is_left_unread(cast: Cast, scenes: Sequence[Scene]) -> bool:
+    """Whether nobody reads a partition for so long that one sees it. In a live picture
+    that may still come.
+    """
+    return "live" in cast or any(
+        lasted_ms("nobody", spans, cast["since_ms"], scene["at"]) >= LEAST_UNREAD_MS
+        for scene in scenes[-1:]
+        for spans in scene["space"]["spans"].values()
     )
