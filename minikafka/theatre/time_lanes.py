@@ -28,7 +28,7 @@ BASE = 13  # of a lane's words, from its top
 HEAD = 13  # above the first lane, where the cursor begins
 # where a burst is enlarged: what part of the width the whole axis keeps, and how far
 # the two are from each other
-WHOLE, APART = 0.42, 30
+WHOLE, APART = 0.36, 30
 
 
 class Bar(NamedTuple):

@@ -352,8 +352,8 @@ def test_a_commit_of_milliseconds_is_enlarged_beside_the_whole_and_not_before_it
 def test_the_end_says_when_readers_heard_of_the_decision(too_slow):
     pic = picture("transaction", pays().trace)
     assert pic.scenes[-1]["sentence"] == (
-        "PrepareCommit decided for 2 partitions at once, but each opened only with its"
-        " own marker: committed got “alice -20” after 2 s, and “bob +20” 5 ms later."
+        "PrepareCommit decided for 2 partitions, but each opened only with its own"
+        " marker: committed got “alice -20” after 2 s, “bob +20” 5 ms later."
     )
     assert too_slow.scenes[-1]["sentence"].endswith(
         "Aborted, because its producer took longer than its timeout: 1 record stays in"
@@ -370,3 +370,34 @@ def test_on_a_phone_a_readers_name_is_whole_before_its_records():
 def test_the_picture_is_not_higher_than_a_small_screen(zombie):
     for width in (WIDE, NARROW):
         assert max(drawing.bottom for drawing in zombie.drawings(width)) <= 520
+
+
+def test_a_record_has_its_lane_under_its_partition_and_shows_how_much_later_it_came():
+    pic = picture("transaction", pays().trace)
+    for width in (WIDE, NARROW, PHONE):
+        drawn = shapes(pic, pic.scenes[-1], width)
+        names = {
+            shape["y"]: shape["text"]
+            for key, shape in drawn.items()
+            if key.startswith("time/lane/") and key.endswith("/name")
+        }
+        assert [names[y] for y in sorted(names)] == [
+            "state",
+            "payments-0",
+            "alice -20",
+            "payments-1",
+            "bob +20",
+        ]
+        first_one, other = (f"time/lane/read {n}%2F0/close/bar" for n in range(2))
+        waits, later = drawn[f"{first_one}/0"], drawn[f"{other}/1"]
+        assert later["fill"] == "ink" and later["w"] > 10
+        assert later["x"] == pytest.approx(waits["x"] + waits["w"], abs=0.2)
+        assert f"{first_one}/1" not in drawn
+        assert drawn["time/lane/read 1%2F0/number"]["text"] == "+5 ms"
+    wide = shapes(pic, pic.scenes[-1])
+    assert "5 ms later, after its own marker" in wide["reader/1/later"]["text"]
+    phone = shapes(pic, pic.scenes[-1], PHONE)
+    assert phone["reader/1/later"]["text"] == "+5 ms"
+    for place in range(2):
+        key = f"time/lane/log payments-{place}/close/0/text"
+        assert phone[key]["text"] == "COMMIT"

@@ -56,8 +56,8 @@ def in_short(
         )
     apart = lasting(last.at_ms - first.at_ms)
     return (
-        f"PrepareCommit decided for {counted(decided.partitions, 'partition')} at once,"
+        f"PrepareCommit decided for {counted(decided.partitions, 'partition')},"
         f" but each opened only with its own marker: {reader} got"
-        f" {quoted(first.value, 24)} after {first.waited}, and"
+        f" {quoted(first.value, 24)} after {first.waited},"
         f" {quoted(last.value, 24)} {apart} later."
     )

@@ -27,7 +27,6 @@ from minikafka.theatre.drawing import (
     Look,
     Part,
     fitting,
-    has_room,
     widest,
 )
 from minikafka.theatre.lanes import captions_wide
@@ -202,8 +201,7 @@ def _state(d: Drawing, box: Box, state: str, *, is_now: bool) -> None:
             fill, ink = "trouble", "paper"
         elif "Commit" in state:
             fill = "good"
-    bold = is_now and has_room(state, box.w - 8, bold=True)
-    d.boxed(f"state/{state}", *box, state, fill=fill, ink=ink, line=line, bold=bold)
+    d.boxed(f"state/{state}", *box, state, fill=fill, ink=ink, line=line, bold=False)
 
 
 def _offset_words(told: Sequence[Any]) -> str:

@@ -188,7 +188,10 @@ class Rows:
             if waiting:
                 d.text(f"{key}/wait", *beside, waits_words(waiting), **look)
             elif later:
-                d.text(f"{key}/later", *beside, f"+{later}", **look)
+                why = f"the last came {later} later, after its own marker"
+                ways = [why, f"{later} later", f"+{later}"]
+                said = fitting(ways, place.right - beside[0], 13.5, bold=True)
+                d.text(f"{key}/later", *beside, said, size=13.5, bold=True)
 
         return part(
             f"handed {side}", draw, high=READ, least=LEAST_PITCH + WAITS, grow=1
@@ -206,10 +209,13 @@ class Rows:
     ) -> None:
         """name: of its partition."""
         state = record.state
+        text = _in_short(record, box.w - 6)
+        is_tight = not has_room(text, box.w - 14, 13.5, mono=True, bold=True)
         d.cell(
             key,
             **box._asdict(),
-            text=_in_short(record, box.w - 6),
+            text=text,
+            size=12 if is_tight else 13.5,
             room=box.w - 6,
             width=2,
             of=record.number,

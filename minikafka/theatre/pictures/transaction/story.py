@@ -390,7 +390,7 @@ class TransactionStory(Story):
             f"The last stable offset of {part.name} advances to {offset}: readers of"
             " committed records may read up to there."
         )
-        return Told(words, marks=self.mark(f"log {part.name}", "LSO"))
+        return Told(words)
 
     def _do_OffsetPending(self, event: Event, d: Detail) -> None:
         state = "pending" if event.kind == "OffsetPending" else "counts"

@@ -15,6 +15,7 @@ from minikafka.theatre.play import Cast
 from minikafka.theatre.time_lanes import Bar, TimeLane, gone
 
 Rows = list[TimeLane]
+LaneOf = Callable[[Sequence[Scene]], TimeLane]  # the lane of the scenes so far
 
 
 class Look(NamedTuple):
@@ -33,6 +34,7 @@ LOOKS = {
     "CompleteCommit": Look("good"),
     "CompleteAbort": Look("chip"),
 }
+WAITS, LATER = Look("hatch", "quiet"), Look("ink", "ink", "paper")
 AT_ONCE_MS = 20  # from one step of a burst to the next, at most
 SHORT = 1 / 40  # of the axis: what is longer is seen there
 # what is shown of a producer, and is no trouble
@@ -62,27 +64,32 @@ def burst(scenes: Sequence[Scene], time: Time) -> Time | None:
 def lanes(cast: Cast, story: Sequence[Scene]) -> Callable[[Sequence[Scene]], Rows]:
     """The lanes of the scenes so far: producers, the coordinator, partitions, and the
     reader of committed records. If it waits for exactly one record of each partition,
-    these have a lane each instead. A single producer that is never in trouble has none,
-    as the state tells the same.
+    these have a lane each instead, under their partition's. A single producer that is
+    never in trouble has none, as the state tells the same.
     """
-    found: list[Callable[[Sequence[Scene]], TimeLane]] = []
+    found: list[LaneOf] = []
     producers = cast["producers_shown"]
     for number, name in enumerate(producers):
         lives = {_life(number, scene) for scene in story}
         if len(producers) > 1 or not lives <= {*AT_WORK}:
             found.append(partial(_producer, number, name))
     found.append(_coordinator)
-    for place, part in enumerate(cast["parts"]):
-        found.append(partial(_part, place, part))
+    readers = []
+    of_record: dict[int, list[LaneOf]] = {}
     for side, (name, level) in enumerate(cast["levels"].items()):
         if level != READ_COMMITTED:
             continue
         waits = [each for scene in story for each in scene["space"]["waits"][side]]
-        records = sorted({(log, offset) for log, offset in waits})
-        if len(records) > 1 and len(records) == len({log for log, _ in records}):
-            found += [partial(_record, side, *each) for each in records]
+        records = {log: [log, offset] for log, offset in waits}
+        if len(records) > 1 and all(each in records.values() for each in waits):
+            for log, each in records.items():
+                lane = partial(_record, side, each, list(records.values()))
+                of_record.setdefault(log, []).append(lane)
         else:
-            found.append(partial(_reader, side, name))
+            readers.append(partial(_reader, side, name))
+    for place, part in enumerate(cast["parts"]):
+        found += [partial(_part, place, part), *of_record.get(place, [])]
+    found += readers
     return lambda up_to: [lane(up_to) for lane in found]
 
 
@@ -124,7 +131,8 @@ def _coordinator(scenes: Sequence[Scene]) -> TimeLane:
             look = LOOKS[span.what]._asdict()
             bars.append(Bar(span, words, words[0], **look))
     space = scenes[-1]["space"]
-    epoch = f"epoch {space['epoch']}" if space["state"] else ""
+    is_told = len(space["producers"]) > 1 and space["state"]  # else beside its name
+    epoch = f"epoch {space['epoch']}" if is_told else ""
     return TimeLane(
         key="coordinator", name="state", bars=bars, colour="ink", number=epoch
     )
@@ -138,8 +146,7 @@ def _part(place: int, part: str, scenes: Sequence[Scene]) -> TimeLane:
         return any(Record(*each).state == "open" for each in log["records"])
 
     bars = _while(scenes, holds, "said", "open records")
-    stable = scenes[-1]["space"]["logs"][place]["last_stable_offset"]
-    return TimeLane(key=f"log {part}", name=part, bars=bars, number=f"LSO {stable}")
+    return TimeLane(key=f"log {part}", name=part, bars=bars)
 
 
 def _reader(side: int, name: str, scenes: Sequence[Scene]) -> TimeLane:
@@ -159,20 +166,33 @@ def _reader(side: int, name: str, scenes: Sequence[Scene]) -> TimeLane:
     )
 
 
-def _record(side: int, log: int, offset: int, scenes: Sequence[Scene]) -> TimeLane:
-    """How long a reader had not been handed it, and how much later than the first."""
-    bars = _while(
-        scenes,
-        lambda scene: [log, offset] in scene["space"]["waits"][side],
-        "hatch",
-        "waits",
-    )
+def _record(
+    side: int,
+    place: Sequence[int],
+    others: Sequence[Sequence[int]],
+    scenes: Sequence[Scene],
+) -> TimeLane:
+    """How long a reader had not been handed it; and since when it had another one.
+    place: its log and offset. others: the places of all that have such a lane.
+    """
+
+    def waits(scene: Scene) -> str:
+        if place not in scene["space"]["waits"][side]:
+            return ""
+        _, found = scene["space"]["readers"][side]
+        return "later" if any(read[:2] in others for read in found) else "waits"
+
+    bars = []
+    for span in spans(scenes, waits):
+        if span.what:
+            look = LATER if span.what == "later" else WAITS
+            words = [f"{lasted(span)} later", lasted(span)]
+            if look is WAITS:
+                words = _words(span, span.what)
+            bars.append(Bar(span, words, words[0], **look._asdict()))
+    log, offset = place
     space = scenes[-1]["space"]
-    reader, found = space["readers"][side]
-    places = [read[:2] for read in found]
-    number = "read" if [log, offset] in places else ""
-    if reader in space["later"] and places[-1] == [log, offset]:
-        number = f"+{space['later'][reader]}"
+    later = [bar for bar in bars if bar.fill == LATER.fill]
     records = [Record(*each) for each in space["logs"][log]["records"]]
     texts = [each.text for each in records if each.offset == offset]
     return TimeLane(
@@ -180,7 +200,7 @@ def _record(side: int, log: int, offset: int, scenes: Sequence[Scene]) -> TimeLa
         name="".join(texts),
         bars=bars,
         colour="ink",
-        number=number,
+        number=f"+{lasted(later[0].span)}" if later else "",
     )
 
 
