@@ -105,6 +105,11 @@ def test_the_prose_has_a_place_for_each_case_in_their_order():
     assert len(re.findall("^## [1-8]. ", essay.prose(), re.MULTILINE)) == len(CASES)
 
 
+def test_before_each_case_the_prose_says_what_to_move():
+    tries = re.findall(r"^\*\*Try it:\*\* .*\n\n<!-- case: (\w+) -->", essay.prose(), re.M)
+    assert tries == list(CASE)
+
+
 @pytest.mark.parametrize("name", CASE)
 def test_the_runs_of_a_case_end_as_the_prose_tells(runs, name):
     ends = tuple({run["kind"] for run in each} for each in runs[name])

@@ -105,7 +105,8 @@ WAY = (
     ("database", ()),
 )
 SECTION = re.compile(r'<h2 id="([^"]*)">([0-9])\. (.*?)<')
-PREVENTS = "<strong>What prevents it:"
+# Paragraphs that stand out: what to move in a picture, and what helps.
+STAND_OUT = {"try": "<strong>Try it:", "prevents": "<strong>What prevents it:"}
 END = (
     '<p><a class="go first" href="lose_an_order.html">Now lose one yourself: the game'
     '</a><a class="go" href="index.html">The course</a></p>'
@@ -303,7 +304,8 @@ def body(first: Mapping[str, Any], from_markdown: Any) -> str:
     html = from_markdown(prose())
     kinds = [first[case.name]["kind"] for case in CASES]
     html = html.replace("<!-- hero -->", way(html, kinds)).replace("<!-- end -->", END)
-    html = html.replace(f"<p>{PREVENTS}", f'<p class="prevents">{PREVENTS}')
+    for name, begin in STAND_OUT.items():
+        html = html.replace(f"<p>{begin}", f'<p class="{name}">{begin}')
     for case in CASES:
         html = html.replace(
             f"<!-- case: {case.name} -->", figure(case, first[case.name])
