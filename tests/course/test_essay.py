@@ -106,7 +106,9 @@ def test_the_prose_has_a_place_for_each_case_in_their_order():
 
 
 def test_before_each_case_the_prose_says_what_to_move():
-    tries = re.findall(r"^\*\*Try it:\*\* .*\n\n<!-- case: (\w+) -->", essay.prose(), re.M)
+    tries = re.findall(
+        r"^\*\*Try it:\*\* .*\n\n<!-- case: (\w+) -->", essay.prose(), re.M
+    )
     assert tries == list(CASE)
 
 
@@ -125,6 +127,17 @@ def test_the_runs_of_a_case_end_as_the_prose_tells(runs, name):
         LATE,
         BACK,
     )
+
+
+def test_at_the_end_the_way_shows_the_first_runs_with_their_switches_on(runs):
+    ends = {
+        name: runs[name][bool(case.switch)][case.first]["kind"]
+        for name, case in CASE.items()
+    }
+    waiting = {name for name, kind in ends.items() if kind == WAITS}
+    assert waiting == {"rebalance", "watermark", "fork", "gate"}
+    assert {name for name, kind in ends.items() if kind == TWICE} == {"commit"}
+    assert ends["key"] == LATE and ends["batch"] == ends["sink"] == WELL
 
 
 def test_with_four_partitions_alice_is_lucky(runs):

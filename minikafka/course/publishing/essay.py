@@ -104,6 +104,11 @@ WAY = (
     ("", (8,)),
     ("database", ()),
 )
+# Where the way is drawn, its name, and which kind of each case it shows.
+WAYS = (
+    ("hero", "An order’s way", "kind"),
+    ("switched", "An order’s way, with all switches on", "switched"),
+)
 SECTION = re.compile(r'<h2 id="([^"]*)">([0-9])\. (.*?)<')
 # Paragraphs that stand out: what to move in a picture, and what helps.
 STAND_OUT = {"try": "<strong>Try it:", "prevents": "<strong>What prevents it:"}
@@ -192,7 +197,7 @@ def told(
 
 def write(folder: Path) -> dict[str, dict[str, Any]]:
     """The data of all cases, a file each; returns the run that each shows at first,
-    with what the longest one takes.
+    with what the longest one takes, and how that run ends with its switch on.
     """
     (folder / FOLDER).mkdir()
     first = {}
@@ -206,6 +211,8 @@ def write(folder: Path) -> dict[str, dict[str, Any]]:
         text = json.dumps(runs, separators=(",", ":"), ensure_ascii=False)
         (folder / FOLDER / f"{case.name}.json").write_text(text, encoding="utf-8")
         first[case.name] = runs[False][case.first] | _room(runs[False] + runs[True])
+        switched = runs[bool(case.switch)][case.first]
+        first[case.name]["switched"] = switched["kind"]
     return first
 
 
@@ -223,9 +230,9 @@ def _height(drawing: str) -> float:
     return round(int(height) / int(width), 4)
 
 
-def way(html: str, kinds: Sequence[str]) -> str:
+def way(html: str, kinds: Sequence[str], name: str) -> str:
     """An order's way, with the eight places as links. html: of the prose. kinds: what
-    happens to an order there, at first.
+    happens to an order there. name: for those who don't see it.
     """
     section = {int(number): (id_, name) for id_, number, name in SECTION.findall(html)}
     parts = []
@@ -239,7 +246,7 @@ def way(html: str, kinds: Sequence[str]) -> str:
         start = f"<div><b>{who}</b>" if who else '<div class="leg">'
         parts.append(f"{start}{links}</div>")
     return (
-        '<div class="road" role="navigation" aria-label="An order\'s way">'
+        f'<div class="road" role="navigation" aria-label="{name}">'
         f"{''.join(parts)}</div>{_key(kinds)}"
     )
 
@@ -302,8 +309,10 @@ def body(first: Mapping[str, Any], from_markdown: Any) -> str:
     HTML.
     """
     html = from_markdown(prose())
-    kinds = [first[case.name]["kind"] for case in CASES]
-    html = html.replace("<!-- hero -->", way(html, kinds)).replace("<!-- end -->", END)
+    for place, name, kind in WAYS:
+        kinds = [first[case.name][kind] for case in CASES]
+        html = html.replace(f"<!-- {place} -->", way(html, kinds, name))
+    html = html.replace("<!-- end -->", END)
     for name, begin in STAND_OUT.items():
         html = html.replace(f"<p>{begin}", f'<p class="{name}">{begin}')
     for case in CASES:
