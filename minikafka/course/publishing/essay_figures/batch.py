@@ -131,9 +131,11 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         d.record(f"log/{number}", grid.box(number, log), each.order, paint, width=2)
     _second_tries(d, run, grid)
     _beside(d, run, grid)
-    told = f"✓ it hears that all {in_words(len(run.told))} are done"
-    d.say("told", left, again.bottom + 22, told, "actor3", bold=True)
-    d.high = again.bottom + 36
+    hears = Row(again.bottom + 14, again.bottom + 38)
+    _name(d, "told/name", hears, "it hears")
+    told = f"✓ all {in_words(len(run.told))} are done"
+    d.say("told", left, hears.middle, told, "actor3", bold=True)
+    d.high = hears.bottom + 4
     return d
 
 
@@ -215,7 +217,7 @@ def _beside(d: Sheet, run: Facts, grid: Grid) -> None:
         text = "second copies" if len(copies) > 1 else "second copy"
         _swatch(d, "copies", x, grid.log.top - 14, text, SECOND, TWICE)
     if any(each.is_overtaken for each in run.log):
-        end = grid.box(len(run.log), grid.log).x
+        end = grid.box(len(run.log), grid.log).x + 6 * (not d.phone)
         _swatch(d, "overtaken", end, grid.log.middle, "overtaken", OVERTAKEN, LOST)
     if run.dropped:
         text = f"{_range('order', run.dropped)} dropped"
