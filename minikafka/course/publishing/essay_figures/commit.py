@@ -137,8 +137,8 @@ def _orders(d: Sheet, run: Facts, x: float, y: float) -> None:
             text = f"{order} lost"
             d.record(key, box, text, GONE, large=False, dash="4 4", width=2)
         for number in range(times):
-            paint = SECOND if times > 1 else PLAIN
-            d.record(f"{key}/{number}", box, str(order), paint)
+            text, paint = (f"{order} again", SECOND) if number else (str(order), PLAIN)
+            d.record(f"{key}/{number}", box, text, paint, large=not number)
             box = box._replace(y=box.bottom + 4)
 
 
