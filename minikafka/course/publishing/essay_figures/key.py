@@ -149,6 +149,10 @@ def _shipping(
         aside = 0 if is_apart else 8 * number - 4
         start = rows[home[value]] + begin.y + aside
         d.tip(f"{key}/tip", begin.x + 4, start, x - 26, y, colour)
+    if is_apart:
+        look: Look = {"anchor": "end", "bold": True}
+        text = "out of order" if is_late else "by luck"
+        d.say("shipping/ends", d.width, middle + 66, text, colour, **look)
 
 
 def words(run: Facts) -> str:
