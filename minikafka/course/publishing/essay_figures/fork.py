@@ -19,7 +19,12 @@ from minikafka.course.publishing.essay_figures.frame import (
     of_kind,
     seconds,
 )
-from minikafka.course.publishing.essay_figures.logs import Copy, copies, number_of
+from minikafka.course.publishing.essay_figures.logs import (
+    CUT_OFF,
+    Copy,
+    copies,
+    number_of,
+)
 from minikafka.theatre.drawing import Box, Drawing
 from minikafka.theatre.text import listed
 from minikafka.trace import Event
@@ -249,14 +254,13 @@ def _cut(d: Sheet, run: Facts, broker: int, box: Box, head: float) -> None:
     for value in run.logs[broker].cut:
         is_lost = value not in final
         d.cut(f"cut/{broker}", box, value, is_lost=is_lost, large=not d.phone)
-        again = "" if is_lost else ", sent again"
+        text, ink = CUT_OFF[is_lost]
         if d.phone:
             middle = box.y + box.h / 2
-            d.say("logs/cut", 0, middle, "cut off", "quiet")
-            by = f"by broker {broker}{again}"
-            d.say("logs/cut/by", box.right + 10, middle, by, "quiet")
+            d.say("logs/cut/by", 0, middle, f"broker {broker}", bold=True)
+            d.say("logs/cut", box.right + 10, middle, text, ink, bold=is_lost)
         else:
-            d.say("logs/cut", box.x, head, f"cut off{again}", "quiet")
+            d.say("logs/cut", box.x, head, text, ink, bold=is_lost)
 
 
 def words(run: Facts) -> str:

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from minikafka.course.publishing.essay_figures.frame import LOST
 from minikafka.trace import Event
 
 TOPIC = "orders"
+# The words over what was cut off, and their colour: by whether it is lost.
+CUT_OFF = {True: ("cut off: lost", LOST), False: ("cut off, sent again", "quiet")}
 
 
 class Arrival(NamedTuple):

@@ -20,6 +20,7 @@ from minikafka.course.publishing.essay_figures.frame import (
     of_kind,
 )
 from minikafka.course.publishing.essay_figures.logs import (
+    CUT_OFF,
     Arrival,
     Copy,
     changes,
@@ -197,9 +198,9 @@ def _logs(d: Sheet, run: Facts, runs: Sequence[Facts], y: float) -> float:
     cut = [value for copy in run.logs.values() for value in copy.cut]
     if cut:
         is_lost = any(value not in run.logs[run.leader].kept for value in cut)
-        text = "cut off" if is_lost else "cut off, sent again"
-        x = min(cut_left, d.width - d.long(text))
-        d.say("logs/cut", x, y - 16, text, "quiet")
+        text, ink = CUT_OFF[is_lost]
+        x = min(cut_left, d.width - d.long(text, bold=is_lost))
+        d.say("logs/cut", x, y - 16, text, ink, bold=is_lost)
     for number, broker in enumerate(BROKERS):
         row, copy = y + number * pitch, run.logs[broker]
         d.say(f"logs/{broker}", 0, row + high / 2, f"broker {broker}", bold=True)
