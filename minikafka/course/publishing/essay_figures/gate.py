@@ -121,12 +121,13 @@ def _transaction(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> flo
         d.plate("open/plate", (box.x + late) / 2, y + high / 2, text, "ink", "paper")
     else:
         ends = f"{text}, then {ends}"
-    d.say("aborted", box.right + 8, y + high / 2, ends, LOST, bold=True)
+    colour = "ink" if run.is_heeded else LOST
+    d.say("aborted", box.right + 8, y + high / 2, ends, colour, bold=True)
     d.upright("late", late, y, low + 14, "ink", width=1.5)
     d.say("late/words", late + 6, low + 10, "timed out", bold=True)
     for at_ms in range(every := BROKER_CONFIGS[LOOKS_EVERY].default, END_MS, every):
         is_abort = at_ms == run.aborted_ms
-        fill, r = (LOST, LOOK + 2) if is_abort else ("quiet", LOOK)
+        fill, r = (colour, LOOK + 2) if is_abort else ("quiet", LOOK)
         d.circle(f"look/{at_ms}", axis.x(at_ms), looks, r, fill, "wash")
     return low
 
@@ -137,8 +138,12 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     """
     box = Box(x + 16, 44, wide, HIGH)
     behind = box._replace(x=box.right + 8)
-    d.say("log", behind.x, 12, "before the transaction ends", "quiet")
-    d.record("log/opened", box, run.opened, GONE, width=2)
+    d.say("log", 0, 12, "before the abort", "quiet")
+    d.say("log/name", 0, box.y + HIGH / 2, "the log", bold=True)
+    if run.is_heeded:
+        d.record("log/opened", box, run.opened)
+    else:
+        d.record("log/opened", box, run.opened, GONE, width=2)
     d.record("log/behind", behind, run.behind)
     way = box.bottom + 18
     middle, hinge, state = x + 4, box.y - 8, "shut"
@@ -146,35 +151,35 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
         d.rect("gate", *GATE._replace(x=x, y=hinge), WAITS, r=2)
     else:  # it's up, and leaves the way free
         state = "open"
-        d.line("gate/up", middle, hinge, middle + 70, hinge - 28, WAITS, width=8)
+        d.line("gate/up", middle, hinge, middle + 70, hinge - 18, WAITS, width=8)
     d.circle("gate/hinge", middle, hinge, 6, "ink", "paper", width=1.5)
-    d.say("gate/name", x - 8, box.y + 9, "gate:", bold=True, anchor="end")
-    d.say("gate/state", x - 8, box.y + 28, state, anchor="end")
-    name = d.long(READER, bold=True) + 6
-    d.say("reader", x - 24 - name, way, READER, bold=True)
+    d.say("gate/name", 0, hinge, f"gate {state}", bold=True)
+    name = d.long(READER, bold=True) + 8
+    d.say("reader", 0, way, READER, bold=True)
     if run.is_heeded:
         d.say("gate/words", x + 16, way, "gets no further")
     end = x - 2 if run.is_heeded else behind.right
-    d.tip("reader/way", x - 24, way, end, way, "ink")
+    d.tip("reader/way", name, way, end, way, "ink")
 
 
 def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     """The partition when the transaction has ended, and what the auditor counts."""
     box = Box(*place, wide, HIGH)
     behind = box._replace(x=box.right + 8)
-    y = box.y - (18 if d.phone else 32)
-    d.say("ended", box.x, y, "after it has ended", "quiet")
-    d.cut("ended/opened", box, run.opened)
+    way = box.bottom + 18
+    if d.phone:
+        d.say("ended/name", 0, box.y + HIGH / 2, "the log", bold=True)
+        d.say("ended/reader", 0, way, READER, bold=True)
+    x, y = (0, box.y - 18) if d.phone else (box.x, box.y - 32)
+    d.say("ended", x, y, "after the abort", "quiet")
+    d.cut("ended/opened", box, run.opened, is_lost=not run.is_heeded)
     d.record("ended/behind", behind, run.behind)
     marker = box._replace(x=behind.right + 8)
     d.record("ended/marker", marker, "abort", Paint("chip", "rule", "quiet"))
     counted, kept = sum(_euros(each.value) for each in run.read), _euros(run.behind)
-    way = box.bottom + 18
-    name = f"{READER}: "
-    d.say("ended/reader", box.x, way, name, bold=True)
-    text = f"{counted} euros" + (f", should be {kept}" if counted != kept else "")
-    ink = "actor3" if counted == kept else LOST
-    d.say("ended/counts", box.x + d.long(name, bold=True), way, text, ink, bold=True)
+    wrong = f", should be {kept}" if counted != kept else ""
+    ink = LOST if wrong else "actor3"
+    d.say("ended/counts", box.x, way, f"counts {counted} euros{wrong}", ink, bold=True)
 
 
 def _euros(value: str) -> int:
