@@ -23,6 +23,7 @@ from minikafka.trace import Event
 
 SINCE_MS = 500
 RADIUS = 10  # of a mark
+HOW = "adds and notes, in one step"  # in two lines where there is room below
 AGAIN = SECOND._replace(line="paper")
 
 
@@ -84,10 +85,12 @@ def _sink(trace: Sequence[Event], name: str) -> Sink:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch, top = (46, 118, 60) if d.phone else (50, 126, 52)
-    right = width - (2 if d.phone else 140)
+    high, pitch, top = (46, 118, 60) if d.phone else (54, 98, 34)
+    left, right = (0, width - 2) if d.phone else (150, width - 110)
     last_ms = max(each.at_ms for r in runs for sink in r.sinks for each in sink.added)
-    axis = Axis(Stretch(SINCE_MS, last_ms + 600, 0, right))
+    axis = Axis(Stretch(SINCE_MS, last_ms + 600, left, right))
+    if not d.phone:
+        d.say("database", width - 2, 14, "in the database", "quiet", anchor="end")
     for number, sink in enumerate(run.sinks):
         _sink_lane(d, sink, axis, top + number * pitch, high)
     foot = top + pitch + high + 6
@@ -101,8 +104,12 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
     key, middle = sink.name, y + high / 2
     d.rect(f"{key}/ground", axis.left, y, axis.right - axis.left, high, "wash", r=4)
     name: Look = {"bold": True, "large": True}
-    d.say(f"{key}/name", 0, y - 40, key, **name)
-    _how(d, sink, d.long(key, **name) + 20, y - 40)
+    row = y - 40 if d.phone else y + 10
+    d.say(f"{key}/name", 0, row, key, **name)
+    if d.phone:
+        _how(d, sink, d.long(key, **name) + 20, row, HOW)
+    else:
+        _how(d, sink, 6, row + 20, *HOW.split(", "))
     if sink.killed:
         dead = axis.box(*sink.killed, y + 9, high - 18)
         d.bar(f"{key}/dead", dead, STOPPED, "dead")
@@ -139,11 +146,13 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
     d.text(f"{key}/sum", x, low, str(sink.cents), ink, size=26, bold=True, **right)
 
 
-def _how(d: Sheet, sink: Sink, x: float, y: float) -> None:
-    """What its marks mean."""
+def _how(d: Sheet, sink: Sink, x: float, y: float, *lines: str) -> None:
+    """What its marks mean. lines: of the sink that has one step."""
     d.circle(f"{sink.name}/how/adds", x, y, 6, MARK.fill)
     if sink.is_one_step:
-        d.say(f"{sink.name}/how", x + 12, y, "adds and notes in one step", "quiet")
+        for number, line in enumerate(lines):
+            row = y + 17 * number
+            d.say(f"{sink.name}/how/{number}", x + 12, row, line, "quiet")
         return
     adds = "adds,"
     d.say(f"{sink.name}/how", x + 12, y, adds, "quiet")
