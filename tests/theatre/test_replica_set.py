@@ -94,7 +94,7 @@ def test_kip_101_another_record_takes_the_offset_in_the_next_epoch_and_has_its_l
         and last["told/2/0/answer"]["text"] == "✓"
         and last["told/2/0/answer"]["more"] == "shipped"
     )
-    assert last["told/lost"]["text"] == "acknowledged, then cut"
+    assert last["told/lost"]["text"] == "told ✓, cut by broker 1"
     elected = shapes(lossy, first(lossy, "LeaderElected"))
     assert elected["told/lost"]["text"] == "acknowledged, then lost"
 

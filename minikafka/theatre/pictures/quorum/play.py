@@ -219,8 +219,9 @@ def _result(
             lacks = f"{key}/lacks/{candidate}/{place_left}"
             d.circle(lacks, x, middle, VOTE - 1, line="trouble", dash="3 3", width=1.5)
             x += 2 * VOTE + 3
-    who = f"{winner} wins" if winner else "nobody wins"
-    ways = [f"{who}, majority {majority}", who]
+    ways = [f"nobody wins: none has {majority} votes", f"none has {majority} votes"]
+    if winner:
+        ways = [f"{winner} wins"]
     room = place.right - x
     words = fitting(ways, room, bold=True) or ways[-1]
     ink = "ink" if winner else "trouble"

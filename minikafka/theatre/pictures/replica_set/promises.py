@@ -182,7 +182,7 @@ class Promises:
                     written.producer,
                     written.told_at or written.number,
                     record in lost,
-                    record in self.cut_by,
+                    self.cut_by.get(record, ""),
                 ]
             )
         return told
@@ -193,7 +193,7 @@ def light_on(records: Iterable[RecordId]) -> list[str]:
     they themselves, wherever they are.
     """
     names = [f"{record.offset}/{record.epoch}" for record in records]
-    return ["lamp", *(f"told/{name}" for name in names), *names]
+    return ["lamp", "told/lost", *(f"told/{name}" for name in names), *names]
 
 
 def _records(d: Detail) -> Iterable[tuple[RecordId, str | None, str | None]]:

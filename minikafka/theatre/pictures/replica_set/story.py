@@ -162,6 +162,14 @@ class ReplicaStory(PartitionStory):
         words = self.close.in_short(self.leader)
         if words and not self.live:
             last["sentence"] = words
+        lost = self.promises.lost(self.leader)
+        cutters = {self.promises.cut_by.get(record, "") for record in lost}
+        if lost and all(cutters):
+            lanes = ["told", "leader", *sorted(cutters)]
+            last["light"] = [
+                *light_on(sorted(lost)),
+                *(f"time/lane/{lane}" for lane in lanes),
+            ]
         left = self.close.waited_for
         if left and "light" not in last:
             names = [f"broker {broker}" for broker in left]

@@ -13,6 +13,7 @@ from minikafka.theatre.nodes import Columns
 from minikafka.theatre.pictures.log_rows import HEAD, LogRows
 from minikafka.theatre.pictures.replica_set.names import BETWEEN, Names
 from minikafka.theatre.play import Cast
+from minikafka.theatre.text import listed
 
 LINE = 22  # height of a row
 SIGNS = {"acknowledged": "✓", "failed": "✗", "": "…"}
@@ -20,8 +21,8 @@ SIGNS = {"acknowledged": "✓", "failed": "✗", "": "…"}
 
 class WasTold(NamedTuple):
     """What the producer of a record was told: "", "acknowledged" or "failed". number:
-    of the event with which it was told. lost: the leader doesn't have it; cut: a broker
-    has truncated it.
+    of the event with which it was told. lost: the leader doesn't have it; cut_by: the
+    broker that has truncated it last, or "".
     """
 
     offset: int
@@ -32,7 +33,7 @@ class WasTold(NamedTuple):
     producer: str
     number: int
     lost: bool
-    cut: bool
+    cut_by: str
 
     @property
     def record(self) -> str:
@@ -78,8 +79,12 @@ class _Told(NamedTuple):
         every = [WasTold(*each) for each in told]
         lost = [each for each in every if each.lost]
         if lost:
-            then = "then cut" if all(each.cut for each in lost) else "then lost"
-            words = [f"acknowledged, {then}", f"✓, {then}"]
+            cutters = {each.cut_by for each in lost}
+            then = "cut" if all(cutters) else "lost"
+            words = [f"acknowledged, then {then}", f"✓, then {then}"]
+            if all(cutters):
+                by = f"cut by {listed(sorted(cutters))}"
+                words = [f"told ✓, {by}", f"✓, {by}", *words]
             fits = fitting(words, self.columns.left - 8, 13, bold=True)
             self._name("lost", self.y - LINE, fits, "trouble")
 
@@ -113,7 +118,7 @@ class _Told(NamedTuple):
         """With its name, or its letter."""
         room = self.columns.pitch - BETWEEN - 6
         look: Look = {"fill": "good", "line": "trouble", "ink": "trouble", "width": 2}
-        look["dash"] = "3 3" if told.cut else None
+        look["dash"] = "3 3" if told.cut_by else None
         if self.names.are_whole and has_room(f"✓ {told.name}", room, 13.5):
             look |= {"text": "✓", "more": told.name}
         else:
