@@ -157,17 +157,14 @@ def row(
     line_gap: float = 4,
     breaks: bool = True,
     lower: float = 0.5,
-    last_above: bool = False,
 ) -> Item:
     """Boxes beside each other; in several lines where the width asks for it, unless
     they belong together. lower: where the lower ones are in their line, from 0, its
-    upper edge, to 1. last_above: of several lines the last one comes first, because
-    what it is about is there.
+    upper edge, to 1.
     """
 
     def lines(width: float) -> Sequence[Sequence[Item]]:
-        found = _lines(items, width, gap) if breaks else [items]
-        return found[::-1] if last_above else found
+        return _lines(items, width, gap) if breaks else [items]
 
     def height(width: float) -> float:
         return _with_gaps(

@@ -21,7 +21,7 @@ def test_the_machine_shows_hash_mask_and_remainder():
         if scene["space"]["now"]["key"] == "bob"
     )
     drawn = pic.drawings(920)[bob["step"]].shapes
-    assert [drawn[f"machine/{line}/result"]["text"] for line in range(3)] == [
+    assert [drawn[f"machine/{line}/result"]["text"] for line in (0, 1, "end")] == [
         "2246822606",
         "99338958",
         "0",
@@ -296,6 +296,37 @@ def test_the_time_until_a_producer_notices_a_new_partition_is_said():
     assert said.startswith("5 minutes later, shop has fetched the metadata again")
 
 
+def test_an_arrow_leads_from_the_remainder_to_the_partition_whose_hashes_have_it():
+    story = Story()
+    story.topic(partitions=5)
+    story.choose(4, 5, "alice", "created", hashed=1951417749)
+    pic = picture("partitioner", story.events)
+    for width in LAYOUTS:
+        waits, goes = (drawing.shapes for drawing in pic.drawings(width))
+        assert waits["in/hand"]["text"] == "c" and "text" not in goes["in/hand"]
+        assert waits["machine/end/result"]["text"] == "?"
+        assert "machine/goes" not in waits
+        assert "machine/1" not in goes, "the sign bit changes nothing"
+
+        hit, digit = goes["part/0/4"], goes["machine/digit"]
+        result = goes["machine/0/result"]
+        assert digit["x2"] == result["x"] and digit["y"] > result["y"]
+        assert hit["y"] < goes["machine/goes"]["y2"] < hit["y"] + hit["h"]
+        assert [goes[f"part/0/{number}/hashes"]["text"] for number in (0, 4)] == [
+            "0, 5, … 1951417745",
+            "4, 9, … 1951417749",
+        ]
+
+
+def test_the_last_digit_is_marked_where_it_decides():
+    for count, marked in ((2, True), (3, False), (4, False), (5, True)):
+        story = Story()
+        story.topic(partitions=count)
+        story.choose(1951417749 % count, count, "alice", "x", hashed=1951417749)
+        drawn = picture("partitioner", story.events).drawings(WIDE)[-1].shapes
+        assert ("machine/digit" in drawn) == marked
+
+
 def squares(drawing):
     return {
         key: shape for key, shape in drawing.shapes.items() if key.startswith("record/")
@@ -324,8 +355,8 @@ def test_a_record_is_one_square_from_the_hand_to_its_place_in_the_log():
             assert (square["from_x"], square["from_y"]) == (hand["x"], hand["y"])
             assert hand["x"] + hand["w"] < machine["x"], "from the hand to the machine"
             beyond = square["x"] >= machine["x"] + machine["w"]
-            above = square["y"] + square["h"] <= machine["y"]
-            assert beyond if width == WIDE else above
+            below = square["y"] >= machine["y"] + machine["h"]
+            assert beyond if width == WIDE else below
 
 
 def test_a_square_has_the_offset_that_its_own_producers_batch_got():

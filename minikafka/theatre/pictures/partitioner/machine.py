@@ -18,17 +18,17 @@ from minikafka.theatre.drawing import (
     widest,
     wrap,
 )
-from minikafka.theatre.pictures.partitioner.records import POSITIVE, Gauge, Sent
+from minikafka.theatre.pictures.partitioner.records import POSITIVE, Gauge, Key, Sent
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import capital, dotted
 
 # a record outside of a log, as in the pictures of sinks; with the arrow beside it
-SQUARE, WITH_ARROW = 30, 58
-ABOVE, HIGH, LEAST, WANTED = 26, 110, 270, 286  # what goes in; the machine
-# where words begin in the machine, and the base of the first one that is computed
-LEFT, FIRST_LINE = 12, 50
+SQUARE, WITH_ARROW = 36, 66
+ABOVE, HIGH, LEAST, WANTED = 26, 118, 270, 286  # what goes in; the machine
+# where words begin in the machine; bases of what is computed first, and of the result
+LEFT, FIRST_LINE, RESULT = 12, 52, 102
 LINE = 22  # from one line to the next
-SMALL, LARGE = 13, 16  # sizes of what is computed, and of what comes out
+SMALL, MIDDLE, LARGE = 13, 16, 26  # sizes: of words, of numbers, of what comes out
 
 
 class Line(NamedTuple):
@@ -65,12 +65,15 @@ def hand(places: Places) -> Box:
 
 
 def _hand(d: Drawing, places: Places, scene: Scene) -> None:
-    """Empty, because its record has gone in."""
+    """Empty once its record has gone in."""
     now = scene["space"]["now"]
     if now:
         place = hand(places)
         tip = f"a record of {now['producer']}: {_record(now)}"
-        d.cell("in/hand", *place, fill="none", line="quiet", dash="2 3", tip=tip)
+        look: Look = {"fill": "none", "line": "quiet", "dash": "2 3"}
+        if now["way"] is None:
+            look = {"line": "ink", "text": letter(now["key"], now["value"])}
+        d.cell("in/hand", *place, **look, tip=tip)
         y, end = place.y + SQUARE / 2, places["machine"].x - 4
         d.arrow("in/arrow", place.right + 3, y, end, y)
 
@@ -85,7 +88,7 @@ def _goes_in(d: Drawing, places: Places, scene: Scene) -> None:
     elif space["divisors"]:
         was, count = space["divisors"]
         words = f"partitions: {was} → {count}"
-        d.text("in/grows", x, y + 15, words, bold=True, size=LARGE)
+        d.text("in/grows", x, y + 15, words, bold=True, size=MIDDLE)
 
 
 def _apart(d: Drawing, places: Places, scene: Scene) -> None:
@@ -115,6 +118,11 @@ def _apart(d: Drawing, places: Places, scene: Scene) -> None:
     d.note("apart/why", x, y + 126, words, room=room)
 
 
+def letter(key: Key, value: str | None) -> str:
+    """What a record's square says."""
+    return value[0] if key is not None and value and value.isalpha() else ""
+
+
 def _record(now: Space) -> str:
     key = now["key"]
     return dotted("no key" if key is None else f"key {key}", now["value"] or "")
@@ -136,10 +144,14 @@ class Machine:
         if self.now:
             producer = self.now["producer"]
             names = [f"{producer}'s partitioner", producer]
-            room -= self._kind(self.now["kind"])
+        hashed = self.now and self.now["reason"] == "murmur2"
+        if self.now and (self.now["way"] is not None or hashed):
+            room -= 0 if hashed else self._kind(self.now["kind"])
             self._computation(self.now)
-        else:
+        elif self.space["divisors"]:
             self._divisors()
+        else:
+            self.part.note("waits", LEFT, FIRST_LINE, "waits for the first record")
         name = fitting(names, room, SMALL, bold=True) or names[-1]
         self.part.text("name", LEFT, 23, name, bold=True, room=room)
 
@@ -153,23 +165,31 @@ class Machine:
         self.part.boxed("kind", x, 9, wide, 19, words, "chip")
         return wide + 8
 
-    def _base(self, line: int) -> float:
-        """The baseline of a line's words, counted from 0."""
-        return FIRST_LINE + line * LINE
-
     def _computation(self, now: Space) -> None:
         """Draw the computation and its result."""
         if now["gauge"]:
             self._gauge(now)
             return
-        lines = _hashed(now) if now["reason"] == "murmur2" else _ruled(now, self.room)
-        last = len(lines) - 1
+        hashed = now["reason"] == "murmur2"
+        *lines, last = _hashed(now) if hashed else _ruled(now, self.room)
+        y = FIRST_LINE - LINE
         for number, line in enumerate(lines):
+            y += LINE
             if line.result:
-                self._pair(number, self._base(number), line, number == last)
+                self._pair(number, y, line, MIDDLE)
             else:
-                y, room = self._base(number), self.room
-                self.part.note(str(number), LEFT, y, line.words, room=room)
+                self.part.note(str(number), LEFT, y, line.words, room=self.room)
+        if now["way"] is None:
+            last = last._replace(result="?")
+        elif hashed and 10 % now["partitions"] == 0:  # the last digit decides
+            end = LEFT + self.room
+            left = end - text_width("0", MIDDLE, mono=True)
+            self.part.level("digit", left, end, y + 5, "ink", width=2)
+        self._result(*last)
+
+    def _result(self, words: str, result: str) -> None:
+        """The partition, which is noticed."""
+        self._pair("end", RESULT, Line(words, result), LARGE, bold=True)
 
     def _gauge(self, now: Space) -> None:
         """How far it is until the producer takes another partition."""
@@ -178,21 +198,17 @@ class Machine:
         words = f"{gauge.sent:,} of {gauge.most:,} bytes"
         if has_room(f"{words} (batch.size)", room, 13):
             words += " (batch.size)"
-        machine.note("gauge/words", LEFT, self._base(0), words, room=room)
-        bar = Box(LEFT, self._base(1) - 7, room, 9)
+        machine.note("gauge/words", LEFT, FIRST_LINE, words, room=room)
+        bar = Box(LEFT, FIRST_LINE + 12, room, 9)
         machine.rect("gauge", *bar, fill="paper", line="quiet", r=3)
         full = min(gauge.sent / gauge.most, 1)
         filled = bar._replace(w=max(full * room, 3))
         machine.rect("gauge/sent", *filled, fill="ink", r=3)
-        self._pair(2, self._base(2), Line("partition", str(now["partition"])), True)
+        self._result("partition", str(now["partition"]))
 
     def _divisors(self) -> None:
         """No record is in the machine: what changed in it, with one key that moves."""
         machine = self.part
-        if not self.space["divisors"]:
-            machine.note("waits", LEFT, FIRST_LINE, "waits for the first record")
-            return
-
         was, count = self.space["divisors"]
         words = f"hash % {was} → % {count}"
         machine.text("divisor", LEFT, 52, words, bold=True, mono=True, size=18)
@@ -202,28 +218,26 @@ class Machine:
         for number, divisor in enumerate((was, count)):
             line = Line(f"{key} {hashed}", f"% {divisor} = {hashed % divisor}")
             y = 77 + 20 * number
-            self._pair(f"example/{number}", y, line, True, size=SMALL)
+            self._pair(f"example/{number}", y, line, SMALL, bold=True)
 
     def _pair(
-        self, key: object, y: float, line: Line, is_result: bool, size: int = LARGE
+        self, key: object, y: float, line: Line, size: int, bold: bool = False
     ) -> None:
-        """Words, and what they come to at the end; a result is noticed."""
-        taken = text_width(line.result, SMALL, mono=True, bold=is_result) + 10
-        room = self.room - taken
+        """Words, and what they come to at the end."""
+        look: Look = {"size": size, "mono": True, "bold": bold}
+        room = self.room - text_width(line.result, **look) - 10
         self.part.note(f"{key}", LEFT, y, line.words, mono=True, room=room)
-        look: Look = {"mono": True, "bold": is_result, "anchor": "end"}
-        look["size"] = size if is_result else SMALL
-        self.part.text(f"{key}/result", LEFT + self.room, y, line.result, **look)
+        x = LEFT + self.room
+        self.part.text(f"{key}/result", x, y, line.result, anchor="end", **look)
 
 
 def _hashed(now: Space) -> list[Line]:
     """The default rule, step by step."""
+    lines = [Line("murmur2(key)", str(now["hash"]))]
     positive = now["hash"] & POSITIVE
-    return [
-        Line("murmur2(key)", str(now["hash"])),
-        Line("without sign bit", str(positive)),
-        Line(f"% {now['partitions']} partitions", str(now["partition"])),
-    ]
+    if positive != now["hash"]:
+        lines.append(Line("without sign bit", str(positive)))
+    return [*lines, Line(f"% {now['partitions']} partitions", str(now["partition"]))]
 
 
 def _ruled(now: Space, room: float) -> list[Line]:

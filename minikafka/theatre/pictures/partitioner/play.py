@@ -60,9 +60,7 @@ class PartitionerPlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         machine = machine_box(self.cast)
         ways = ways_box(self.cast, scenes)
-        self.boxes = Stage(
-            row(machine, ways, gap=28, line_gap=8, lower=0, last_above=True)
-        )
+        self.boxes = Stage(row(machine, ways, gap=56, line_gap=8, lower=0.4))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         self.boxes.draw(drawing, scenes[-1])

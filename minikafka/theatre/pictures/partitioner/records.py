@@ -74,8 +74,10 @@ class Choice:
         """The default one looks at the hash, where there is a key."""
         return HASH if self.reason in ("murmur2", "sticky") else self.kind
 
-    def to_json(self, way: int) -> Space:
-        """The choice as scenes store it. way: the number of the way of partitioning."""
+    def to_json(self, way: int | None) -> Space:
+        """The choice as scenes store it. way: the number of the way of partitioning;
+        None before the record takes it.
+        """
         told = dict(vars(self))
         told["gauge"] = list(self.gauge) if self.gauge else None
         told["way"] = way

@@ -86,6 +86,7 @@ class PartitionerStory(OfTopic):
         self.keys = busiest(self.used, MOST_KEYS)
         self.others = len(self.used) - len(self.keys)
         self.producers = _producers(choices)
+        self.first_choice = choices[0] if choices else None
 
         self.count = 0
         self.waiting: dict[Batch, list[Sent]] = {}
@@ -292,7 +293,10 @@ class PartitionerStory(OfTopic):
         return [self.parted, self.ways.of_key(self.parted)[-2:]]
 
     def _at_hand(self) -> Space | None:
-        """The record that is in the machine."""
+        """The record that is in the machine; the first one waits for it in the hand."""
+        first = self.first_choice
+        if first and not self.ways.every and first.partitions == self.count:
+            return first.to_json(way=None)
         taken = self.ways.taken
         if self.now is None or taken is None:
             return None

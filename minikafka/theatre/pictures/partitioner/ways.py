@@ -9,10 +9,19 @@ from typing import NamedTuple
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places, column, part
 from minikafka.theatre.casting import letters
-from minikafka.theatre.drawing import Box, Drawing, Look, Point, text_width, widest
-from minikafka.theatre.pictures.partitioner.machine import SQUARE, hand
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    Point,
+    has_room,
+    text_width,
+    widest,
+)
+from minikafka.theatre.pictures.partitioner.machine import RESULT, SQUARE, hand, letter
 from minikafka.theatre.pictures.partitioner.records import (
     HASH,
+    POSITIVE,
     Key,
     Sent,
     chip,
@@ -28,6 +37,7 @@ THREADS, WANTED = 50, 520  # widths: of what is between two columns at least; of
 ROOM, GAP, APART = 284, 6, 4
 LEAST = 15  # height: from one key to the next
 LEAST_WIDE = 320
+AISLE = 40  # beside the partitions, for an arrow
 A_FEW = 3  # records: more are counted in words, too
 SUM, CAPTION = 25, 22  # heights: of how many differ, of the captions
 
@@ -97,9 +107,9 @@ def ways_box(cast: Cast, scenes: Sequence[Scene]) -> Item:
         ends = []
         for side, way in enumerate(ways):
             takes_this_way = now is not None and now["way"] == way["number"]
-            column = Column(d, ways, side, places["ways"], pitch)
+            column = Column(d, ways, side, _place(d, places, ways), pitch)
             column.now = now if takes_this_way else None
-            column.hand = hand(places)
+            column.places = places
             column.letters = names
             ends.append(column.draw())
         if len(ways) == 2:
@@ -120,6 +130,12 @@ def ways_box(cast: Cast, scenes: Sequence[Scene]) -> Item:
     )
 
 
+def _place(d: Drawing, places: Places, ways: Sequence[Space]) -> Box:
+    """Of the columns; one alone leaves room for the arrow from the machine above."""
+    aisle = AISLE if d.narrow and len(ways) == 1 else 0
+    return places["ways"]._replace(w=places["ways"].w - aisle)
+
+
 def ways_of(space: Space) -> list[Space]:
     """The ways of keys; before the first record empty partitions."""
     count = space["partition_count"]
@@ -134,8 +150,6 @@ def _pitch_for(ways: Sequence[Space]) -> int:
     for way in ways:
         drawn = groups(way)
         rows = sum(group.rows for group in drawn)
-        if rows > 4:
-            pitches.append(24)
         pitches.append((ROOM - GAP * len(drawn)) / rows)
     return max(LEAST, int(min(pitches)))
 
@@ -178,6 +192,11 @@ def _captions(d: Drawing, places: Places, scene: Scene) -> None:
         look: Look = {"size": 12.5, "anchor": "end" if side else "start"}
         at = x + wide if side else x
         d.text(f"caption/{way['number']}", at, y + 15, words, ink, room=room, **look)
+    now = scene["space"]["now"]
+    if len(ways) == 1 and now and now["way"] is not None and now["hash"] is not None:
+        right = _place(d, places, ways).right - 8
+        words = "hashes that go there"
+        d.note("caption/hashes", right, y + 15, words, anchor="end")
 
 
 def _grows(ways: Sequence[Space]) -> bool:
@@ -200,12 +219,11 @@ def _rule_of(way: Space) -> str:
 
 class Column:
     """One of these ways. side: 0 is the left one, 1 the right one of two. now: the
-    record that takes this way. hand: from where it comes. letters: for keys that have
-    no room.
+    record that takes this way. letters: for keys that have no room.
     """
 
     now: Space | None
-    hand: Box
+    places: Places
     letters: dict[Key, str]
 
     def __init__(
@@ -262,8 +280,34 @@ class Column:
             for key, records in group.keys:
                 ends[key] = self._key(group, key, records, key_y)
                 key_y += self.pitch
+            if not self.both and self.now and self.now["reason"] == "murmur2":
+                left = max((ends[key].x for key, _ in group.keys), default=self.chip_x)
+                self._hashes(group, y, left, self.now)
             y += _high(group, self.pitch)
         return ends
+
+    def _arrow(self, y: float) -> None:
+        """From what the machine has computed to the partition."""
+        machine = self.places["machine"]
+        look: Look = {"line": "ink", "width": 2}
+        if self.d.narrow:
+            x = machine.right - 24
+            self.d.upright("machine/down", x, machine.bottom + 1, y, **look)
+            self.d.arrow("machine/goes", x, y, self.box.right + 5, y, **look)
+        else:
+            x, above = machine.right + 2, machine.y + RESULT - 9
+            self.d.arrow("machine/goes", x, above, self.box.x - 6, y, **look)
+
+    def _hashes(self, group: Group, y: float, left: float, now: Space) -> None:
+        """The numbers with this remainder, up to that of the current record."""
+        up_to, right = now["hash"] & POSITIVE, self.box.right - 8
+        numbers = range(group.partition, up_to + 1, now["partitions"])
+        look: Look = {"size": 12.5, "mono": True, "bold": self._is_hit(group)}
+        words = ", ".join([*map(str, numbers[:2]), *map("… {}".format, numbers[-1:])])
+        if has_room(words, right - left - 8, **look):
+            key = f"part/{self.number}/{group.partition}/hashes"
+            middle = y + (group.rows * self.pitch - 3) / 2 + 4.5
+            self.d.text(key, right, middle, words, anchor="end", **look)
 
     def _is_hit(self, group: Group) -> bool:
         """Whether the current record goes to this partition."""
@@ -279,11 +323,14 @@ class Column:
             more = f"+{group.hidden}"
             tip += f", and {counted(group.hidden, 'key')} more"
         is_hit = self._is_hit(group)
-        is_hit = self._is_hit(group)
         high = group.rows * self.pitch - 3
         look: Look = {"text": f"P{group.partition}", "more": more, "tip": tip}
         look |= {"line": "ink", "width": 2} if is_hit else {"line": "rule"}
         key = f"part/{self.number}/{group.partition}"
+        if not self.both:
+            self.d.rect(f"{key}/lane", self.box.x, y, self.box.w, high, "wash", r=5)
+            if is_hit:
+                self._arrow(y + high / 2)
         self.d.cell(key, self.label_x, y, self.widths.label, high, fill="wash", **look)
 
     def _empty(self, group: Group, y: float) -> None:
@@ -374,13 +421,14 @@ class Column:
         whose = "no key" if key is None else f"key {key}"
         where = f"offset {sent.offset} of partition {group.partition}"
         look: Look = {"line": "ink", "of": sent.number, "same": f"record/{sent.number}"}
-        if key is not None and (sent.value or "").isalpha():
-            look |= {"text": str(sent.value)[0], "size": 12}
+        if letter(key, sent.value):
+            look |= {"text": letter(key, sent.value), "size": 12}
         if sent.offset is None:
             where = "waits in its batch"
             look["dash"] = "3 3"
         look |= {"tip": f"{whose}: {where}"}
-        look |= {"from_x": self.hand.x, "from_y": self.hand.y}
+        begin = hand(self.places)
+        look |= {"from_x": begin.x, "from_y": begin.y}
         self.d.cell(f"record/{sent.number}", *place, self.square, self.square, **look)
 
 
