@@ -109,8 +109,8 @@ def shown(found: Iterable[Difference]) -> str:
     for each in sorted(found, key=asked_by_many):
         many = f"in {len(each.what)} tests"
         about = many if asked_by_many(each) else "; ".join(each.what)
-        rows.append((about, coded(each.where), each.why))
-    return table(("asked about", "what differs", "why"), rows)
+        rows.append((about, each.why, coded(each.where)))
+    return table(("asked about", "why", "what differs"), rows)
 
 
 def asked_by_many(each: Difference) -> bool:

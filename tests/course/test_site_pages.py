@@ -138,7 +138,7 @@ def test_known_differences_stand_below_what_was_asked_about():
     assert "produce checks the shape of a batch" in asked
     assert len(asked) == len(set(asked)) < answers.count("<td") / 2
     heads = re.findall("<th>(.*?)</th>", html.partition("</thead>")[0])
-    assert heads == ["what differs", "why"]
+    assert heads == ["why", "what differs"]
 
 
 def test_a_letter_of_the_glossary_leads_to_the_first_term_that_begins_with_it():

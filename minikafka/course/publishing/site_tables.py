@@ -86,7 +86,13 @@ def _column(heads: list[str], rows: list[list[str]], column: int) -> str:
     count = len(CASE)
     names = [*heads[:count], "in the end"]
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
-    lines = [f"<tr>{''.join(row[:count])}{row[column]}</tr>\n" for row in rows]
+    cases: dict[tuple[str, str], list[str]] = {}
+    for acks, least, *rest in rows:
+        cases.setdefault((acks, rest[column - count]), []).append(_plain(least))
+    lines = [
+        f"<tr>{acks}<td>{' or '.join(least)}</td>{end}</tr>\n"
+        for (acks, end), least in cases.items()
+    ]
     return _labelled(
         f"<table><caption>{heads[column]}</caption><thead>\n<tr>{head}</tr>\n</thead>"
         f"<tbody>\n{''.join(lines)}</tbody></table>"
