@@ -822,11 +822,18 @@ def read(lesson: Contents, site: Path) -> str:
 
 
 def parted(source: str) -> tuple[str, str]:
-    """The code that asks, and the other lines of its cell."""
+    """The code that asks and shows the question, and the other lines of its cell."""
     lines = source.splitlines()
     asks: list[str] = []
-    for node in reversed(ast.parse(source).body):
-        if isinstance(node, ast.Assign) and "predict(" in ast.unparse(node.value):
+    body = ast.parse(source).body
+    questions = [
+        node
+        for node in body
+        if isinstance(node, ast.Assign) and "predict(" in ast.unparse(node.value)
+    ]
+    names = {ast.unparse(node.targets[0]) for node in questions}
+    for node in reversed(body):
+        if node in questions or ast.unparse(node) in names:
             asks[:0] = lines[node.lineno - 1 : node.end_lineno]
             del lines[node.lineno - 1 : node.end_lineno]
     others = re.sub("\n{3,}", "\n\n", "\n".join(lines).strip())
@@ -842,8 +849,14 @@ def _printed(found: re.Match[str]) -> str:
     return text.replace("<pre>", '<pre class="table">') if is_a_table else text
 
 
-# What a lesson answers as long as nobody has done anything, which a reader can't.
-UNDONE = ("You haven't predicted yet", "Not attempted yet", "Not answered yet")
+# What a lesson answers as long as nobody has done anything, which a reader can't, and
+# the question, which the page has asked.
+UNDONE = (
+    "You haven't predicted yet",
+    "Not attempted yet",
+    "Not answered yet",
+    "Predict. ",
+)
 
 
 def _is_undone(output: Any) -> bool:
