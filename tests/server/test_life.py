@@ -15,6 +15,7 @@ import pytest
 
 from minikafka.__main__ import main
 from minikafka.server.embedded import Served
+from tests.clients.brokers import until
 from tests.conformance.raw import Connection, batch
 from tests.kafka import free_ports
 
@@ -426,10 +427,13 @@ def test_the_first_broker_may_be_node_0(tmp_path, options, racks):
         with Served(data=tmp_path, options=(*first, *options)) as served:
             [address, *_] = served.bootstrap.split(",")
             with Connection(address) as client:
-                known = client.ask("DescribeCluster", 0).brokers
-                assert {each.broker_id: each.rack for each in known} == dict(
-                    enumerate(racks)
-                )
+
+                def known():
+                    brokers = client.ask("DescribeCluster", 0).brokers
+                    return {each.broker_id: each.rack for each in brokers}
+
+                # a broker hears of the others by the metadata log
+                until(lambda: known() == dict(enumerate(racks)), "it knows them all")
                 resource = {"resource_type": 4, "resource_name": "0"}
                 body = {"resources": [resource | {"configuration_keys": ["node.id"]}]}
                 [described] = client.ask("DescribeConfigs", 1, **body).results
