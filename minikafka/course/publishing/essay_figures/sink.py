@@ -23,7 +23,7 @@ from minikafka.trace import Event
 
 SINCE_MS = 500
 RADIUS = 10  # of a mark
-HOW = "adds and notes, in one step"  # in two lines where there is room below
+HOW = ("adds and notes", "in one step")  # on a phone in one line
 AGAIN = SECOND._replace(line="paper")
 
 
@@ -107,9 +107,9 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
     row = y - 40 if d.phone else y + 10
     d.say(f"{key}/name", 0, row, key, **name)
     if d.phone:
-        _how(d, sink, d.long(key, **name) + 20, row, HOW)
+        _how(d, sink, d.long(key, **name) + 20, row, " ".join(HOW))
     else:
-        _how(d, sink, 6, row + 20, *HOW.split(", "))
+        _how(d, sink, 6, row + 20, *HOW)
     if sink.killed:
         dead = axis.box(*sink.killed, y + 9, high - 18)
         d.bar(f"{key}/dead", dead, STOPPED, "dead")
