@@ -388,7 +388,7 @@ def test_a_thumbnail_shows_what_is_drawn_and_not_what_the_card_says(made):
     for path in made.glob("*.svg"):
         text = path.read_text(encoding="utf-8")
         _, _, width, height = map(float, re.search('viewBox="(.*?)"', text)[1].split())
-        assert width <= 378 and height == round(width * 5 / 8), path.name
+        assert width <= 378 and height == round(width / 2), path.name
     story = (made / "00-story.svg").read_text(encoding="utf-8")
     assert "created" in story and "A third partition" not in story
     assert "Topic orders grows" not in story
