@@ -42,9 +42,11 @@ NAV_STYLE = (
     ".way,#gallery,.alone main{max-width:max(1160px,min(1440px,100% - 120px))}"
     ".alone #title{font:700 32px/38px Charter,'Iowan Old Style',"
     "'Bitstream Charter','Sitka Text',Cambria,Georgia,'DejaVu Serif',serif}"
+    ".alone header{margin-top:12px}.alone .corner b{line-height:38px}"
     "@media (max-width:560px){#gallery{padding-bottom:0;gap:4px 14px}"
     "#gallery :is(a,span){padding:12px 0}#gallery span{min-width:88px}"
-    ".alone #title{font-size:20px;line-height:25px}"
+    ".alone #title{font-size:20px;line-height:25px}.alone #sheet{padding-inline:16px}"
+    ".alone header{margin-top:10px}.alone .corner b{line-height:25px}"
     # in a lesson the words stand below the controls, and cover nothing
     ".framed #sheet{position:static;max-height:none!important;margin:5px 0 8px;"
     "border-width:1px!important;border-radius:6px;box-shadow:none}}"
