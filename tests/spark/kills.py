@@ -223,9 +223,10 @@ def lists(place, how):
     more = len(pd.read_parquet(folder)) - len(ROWS)
     # files that a task had finished, of a batch that Spark gave up, may stay
     assert more >= 0 and (dies or (more > 0) == (how is unlist_last))
-    if dies:
-        return "equal, if Spark reads: each record once"
-    return "equal, if Spark reads" + ("; **pandas reads a batch twice**" * bool(more))
+    twice = more > 0 and not dies
+    return "equal, if Spark reads: each record once" + (
+        "; **pandas reads a batch twice**" * twice
+    )
 
 
 def take_away_up_to(how, folder, checkpoint):
@@ -280,11 +281,10 @@ def told_of(kills, results):
         heads.append("the table in the end")
         rows = [(*row, end) for row, end in zip(rows, results, strict=True)]
         return [table(heads, rows)]
-    ends = f"After each of its {len(kills)} kills the table is {results[0]}."
-    if len({kill.where for kill in kills}) > 1:
-        return [ends, table(heads, rows)]
-    where = f"The {kills[0].where} is killed just before it would:"
-    return [ends, where, "\n".join(f"- {kill.at}" for kill in kills)]
+    return [
+        f"After each of its {len(kills)} kills the table is {results[0]}.",
+        table(heads, rows),
+    ]
 
 
 def table(heads, rows):
