@@ -430,14 +430,21 @@ def gated(place: int, committed: bool) -> Sight:
 
 # -- the sink
 
-# of orders 1 and 2: before it is added, between the two steps, and after the commit
-KILLS_MS = (1900, 2200, 2440, 2900, 3200, 3440)
+# where plain is then
+KILLS_MS = {
+    "at order 1, before the first step": 1900,
+    "at order 1, between the two steps": 2200,
+    "at order 1, after the second step": 2440,
+    "at order 2, before the first step": 2900,
+    "at order 2, between the two steps": 3200,
+    "at order 2, after the second step": 3440,
+}
 
 
 def sunk(place: int, noting: bool) -> Sight:
     """A sink adds up five orders of ten cents, and is killed around order 1 or 2."""
     name = NOTING if noting else PLAIN
-    fault = Crash(name, at_ms=KILLS_MS[place], restart_after_ms=2500)
+    fault = Crash(name, at_ms=list(KILLS_MS.values())[place], restart_after_ms=2500)
     with side_by_side([fault]) as cluster:
         trace = list(cluster.trace)
     cents = 10 * sum(
@@ -511,8 +518,8 @@ CASES = (
     ),
     Case(
         "sink",
-        "the sink is killed at",
-        [f"{ms / 1000:.2f} s" for ms in KILLS_MS],
+        "the sink is killed",
+        list(KILLS_MS),
         "kill noting instead of plain",
         4,
         sunk,

@@ -67,7 +67,7 @@ WORDS = {
     TWICE: "twice",
     LATE: "out of order",
     LUCK: "luck",
-    BACK: "aborted",
+    BACK: "counted anyway",
     WAITS: "waits",
     WELL: "all well",
 }

@@ -22,6 +22,7 @@ from minikafka.theatre.text import in_words
 from minikafka.trace import Event
 
 ANSWERED, UNANSWERED, NOT_WRITTEN = "answered", "no answer", "not written"
+ANSWER, ORDER = "answer", "order"
 
 OVERTAKEN = GONE._replace(fill="paper")
 MISSING = Paint("none", "rule", "quiet")  # it never arrived
@@ -37,8 +38,16 @@ class Written(NamedTuple):
     is_overtaken: bool
 
 
+class Message(NamedTuple):
+    """An order on its way to the broker, or the answer to it."""
+
+    what: str
+    order: str
+
+
 class Facts(NamedTuple):
     """sent: the orders of the first tries; answered, arrived: those of them that were.
+    breaks: what the connection breaks with, an answer or an order, or "" if it doesn't.
     dropped: second copies that the broker recognised. told: the orders that the shop
     hears are done.
     """
@@ -47,6 +56,7 @@ class Facts(NamedTuple):
     answered: frozenset[str]
     arrived: frozenset[str]
     log: tuple[Written, ...]
+    breaks: str
     dropped: tuple[str, ...]
     told: tuple[str, ...]
 
@@ -55,6 +65,16 @@ class Facts(NamedTuple):
         if order not in self.arrived:
             return NOT_WRITTEN
         return ANSWERED if order in self.answered else UNANSWERED
+
+    @property
+    def lost(self) -> Message | None:
+        """What the connection breaks with; what was still on its way is lost, too."""
+        return self.gone(self.breaks)[0] if self.breaks else None
+
+    def gone(self, what: str) -> list[Message]:
+        """All messages of this kind that don't arrive."""
+        fate = UNANSWERED if what == ANSWER else NOT_WRITTEN
+        return [Message(what, order) for order in self.sent if self.fate(order) == fate]
 
 
 def read(trace: Sequence[Event]) -> Facts:
@@ -73,6 +93,7 @@ def read(trace: Sequence[Event]) -> Facts:
             is_overtaken = not is_copy and any(each > order for each in before)
             log.append(Written(order, event.at > again_ms, is_copy, is_overtaken))
     done = of_kind(trace, "RecordsAcknowledged")
+    lost = of_kind(trace, "MessageLost")
     return Facts(
         sent=tuple(orders.values()),
         answered=frozenset(
@@ -80,6 +101,7 @@ def read(trace: Sequence[Event]) -> Facts:
         ),
         arrived=frozenset(each.order for each in log if not each.again),
         log=tuple(log),
+        breaks=(ANSWER if lost[0].detail["answer"] else ORDER) if lost else "",
         dropped=tuple(
             log[event.detail["base_offset"]].order
             for event in of_kind(trace, "DuplicateRecognized")
@@ -156,14 +178,15 @@ def _first_tries(d: Sheet, run: Facts, grid: Grid) -> None:
         middle = box.x + box.w / 2
         if fate == NOT_WRITTEN:
             d.record(key, box, order, MISSING, dash="4 3")
-            _lost(d, f"{key}/way", middle, top, bottom)
+            _lost(d, f"{key}/way", middle, top, bottom, run, Message(ORDER, order))
             continue
         d.record(key, box, order, DONE if fate == ANSWERED else PLAIN)
         _message(d, f"{key}/way", middle - ASIDE, top, bottom, "quiet")
         if fate == ANSWERED:
             _message(d, f"{key}/answer", middle + ASIDE, bottom, top, "actor3")
         else:
-            _lost(d, f"{key}/answer", middle + ASIDE, bottom, top)
+            answer = Message(ANSWER, order)
+            _lost(d, f"{key}/answer", middle + ASIDE, bottom, top, run, answer)
 
 
 def _second_tries(d: Sheet, run: Facts, grid: Grid) -> None:
@@ -195,23 +218,34 @@ def _message(
     d.path(f"{key}/head", x, end, f"M0,0l-5,{-9 * down}h10z", fill=line)
 
 
-def _lost(d: Sheet, key: str, x: float, y: float, y2: float) -> None:
-    """It ends halfway, with a cross."""
+def _lost(
+    d: Sheet, key: str, x: float, y: float, y2: float, run: Facts, message: Message
+) -> None:
+    """It ends halfway, with a cross: in red where it is the one that gets lost."""
     down, middle = (1 if y2 > y else -1), (y + y2) / 2
-    d.upright(key, x, y + 4 * down, middle, LOST, width=2)
-    d.path(f"{key}/cross", x, middle, "M-5,-5l10,10m0,-10l-10,10", line=LOST, width=2)
+    line, width = (LOST, 3) if message == run.lost else ("quiet", 2)
+    d.upright(key, x, y + 4 * down, middle, line, width=width)
+    cross = "M-5,-5l10,10m0,-10l-10,10"
+    d.path(f"{key}/cross", x, middle, cross, line=line, width=width)
 
 
 def _beside(d: Sheet, run: Facts, grid: Grid) -> None:
     """What got lost, and what became of the log: right of the first tries."""
     x = grid.box(len(run.sent), grid.log).x + 6
-    row = grid.first.middle
-    for what, fate in (("answer", UNANSWERED), ("order", NOT_WRITTEN)):
-        orders = [order for order in run.sent if run.fate(order) == fate]
-        if orders:
-            text = f"{_range(what, orders)} lost"
-            d.say(f"lost/{what}", x, row, text, LOST, bold=True)
-            row += 20
+    if run.lost:
+        row, pitch = grid.first.top + 6, 19
+        text = f"{run.lost.what} {run.lost.order} lost"
+        d.say("lost", x, row, text, LOST, bold=True)
+        others = [
+            _range(what, [each.order for each in gone])
+            for what in (ANSWER, ORDER)
+            if (gone := [each for each in run.gone(what) if each != run.lost])
+        ]
+        lines = [f"and {each}" for each in others]
+        if others and not d.phone:
+            lines = [f"and with its connection {' and '.join(others)}"]
+        for number, line in enumerate(lines, start=1):
+            d.say(f"broken/{number}", x, row + number * pitch, line, "quiet")
     copies = [each.order for each in run.log if each.is_copy]
     if copies:
         text = "second copies" if len(copies) > 1 else "second copy"

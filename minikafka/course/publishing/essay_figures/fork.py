@@ -120,8 +120,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     axis = Axis(Stretch(-BEFORE_MS, end_ms, left, width - 2))
     new = next(each.new for each in runs if each.new)
     names = {first: f"broker {run.old}", network: "network", other: f"broker {new}"}
-    for y, (who, value) in zip((lonely, web), WRITERS.items(), strict=True):
-        names[y] = who if d.phone else f"{who} writes {value}"
+    names |= dict(zip((lonely, web), WRITERS, strict=True))
     for y in names:
         d.ground(f"lane/{y:g}", axis, y, high)
     bars = {run.old: axis.box(-BEFORE_MS, run.old_ms or end_ms, first, high)}
@@ -147,6 +146,9 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         _taken(d, each, axis, bars, y + high / 2)
     for y, name in names.items():
         d.say(f"lane/{y:g}/name", 0, y + high / 2, name, bold=True)
+        if name in WRITERS and not d.phone:
+            x, writes = d.long(name, bold=True) + 8, f"writes “{WRITERS[name]}”"
+            d.say(f"lane/{y:g}/writes", x, y + high / 2, writes)
     foot = web + high + 6
     d.times(axis, foot, seconds(0, 30, 10))
     d.high = _logs(d, run, foot + 58)

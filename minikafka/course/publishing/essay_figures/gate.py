@@ -151,7 +151,8 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
         d.rect("gate", *GATE._replace(x=x, y=hinge), WAITS, r=2)
     else:  # it's up, and leaves the way free
         state = "open"
-        d.line("gate/up", middle, hinge, middle + 70, hinge - 18, WAITS, width=8)
+        rises = 8 if d.phone else 18  # below the words above it
+        d.line("gate/up", middle, hinge, middle + 70, hinge - rises, WAITS, width=8)
     d.circle("gate/hinge", middle, hinge, 6, "ink", "paper", width=1.5)
     d.say("gate/name", 0, hinge, f"gate {state}", bold=True)
     name = d.long(READER, bold=True) + 8

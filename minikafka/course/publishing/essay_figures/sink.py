@@ -143,6 +143,8 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
     low = y - 32 if d.phone else middle + 2
     d.say(f"{key}/cents", x, y - 38 if d.phone else low + 15, cents, "quiet", **right)
     x -= (d.long(cents) + 6) * d.phone
+    if d.phone:
+        d.say(f"{key}/where", d.width - 2, y - 14, "in the database", "quiet", **right)
     d.text(f"{key}/sum", x, low, str(sink.cents), ink, size=26, bold=True, **right)
 
 

@@ -9,7 +9,6 @@ from minikafka.course.publishing.essay_figures.frame import (
     DONE,
     FIRST,
     GONE,
-    LOST,
     MARK,
     STOPPED,
     Axis,
@@ -96,7 +95,7 @@ def _short(value: str) -> str:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch = (26, 58) if d.phone else (26, 34)
+    high, pitch = (26, 54) if d.phone else (26, 34)
     left, top = (0.0, 50.0) if d.phone else (128.0, 24.0)
     gap, later = (74, 80) if d.phone else (110, 220)
     middle = width - 2 - later - gap
@@ -148,12 +147,7 @@ def _killed(
     close, later = axis.stretches
     for key, begin, part in (("dead", x, close), ("dead/later", later.left, later)):
         d.bar(key, Box(begin, rows[2], part.right - begin, high), STOPPED, "dead")
-    if d.phone:  # it doesn't cross the lanes' names
-        d.cross("killed", x, 12, 5)
-        for number, y in enumerate(rows[:3]):
-            d.upright(f"killed/{number}", x, y - 2, y + high + 2, LOST, width=2)
-    else:
-        d.killed("killed", x, 12, rows[2] + high)
+    d.killed("killed", x, 12, rows[2] + high)
 
 
 def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> None:
@@ -192,7 +186,7 @@ def _logs(d: Sheet, run: Facts, runs: Sequence[Facts], y: float) -> float:
     ends.
     """
     places = max(len(copy.kept) for each in runs for copy in each.logs.values())
-    left, wide, high, pitch = (86, 33, 26, 34) if d.phone else (128, 58, 30, 38)
+    left, wide, high, pitch = (86, 33, 26, 31) if d.phone else (128, 58, 30, 38)
     cut_left = left + places * wide + (52 if d.phone else 100)
     d.say("logs/name", 0, y - 16, "in the end", "quiet")
     cut = [value for copy in run.logs.values() for value in copy.cut]
