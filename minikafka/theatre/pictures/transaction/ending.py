@@ -57,7 +57,7 @@ def in_short(
     apart = lasting(last.at_ms - first.at_ms)
     return (
         f"PrepareCommit decided for {counted(decided.partitions, 'partition')},"
-        f" but each opened only with its own marker: {reader} got"
+        f" but each opens once its own marker is copied: {reader} got"
         f" {quoted(first.value, 24)} after {first.waited},"
         f" {quoted(last.value, 24)} {apart} later."
     )

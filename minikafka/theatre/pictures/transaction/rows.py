@@ -188,10 +188,9 @@ class Rows:
             if waiting:
                 d.text(f"{key}/wait", *beside, waits_words(waiting), **look)
             elif later:
-                why = f"the last came {later} later, after its own marker"
-                ways = [why, f"{later} later", f"+{later}"]
-                said = fitting(ways, place.right - beside[0], 13.5, bold=True)
-                d.text(f"{key}/later", *beside, said, size=13.5, bold=True)
+                said = f"{later} apart: each partition opened on its own"
+                if has_room(said, place.right - beside[0], 13.5, bold=True):
+                    d.text(f"{key}/later", *beside, said, size=13.5, bold=True)
 
         return part(
             f"handed {side}", draw, high=READ, least=LEAST_PITCH + WAITS, grow=1

@@ -390,7 +390,11 @@ class TransactionStory(Story):
             f"The last stable offset of {part.name} advances to {offset}: readers of"
             " committed records may read up to there."
         )
-        return Told(words)
+        log = self.logs[part]
+        ended = [each.offset for each in log.markers if each.offset < offset]
+        if log.held or not ended or not self.once((part, "opens", ended[-1])):
+            return Told(words)
+        return Told(words, marks=self.mark(f"log {part.name}", "opens"))
 
     def _do_OffsetPending(self, event: Event, d: Detail) -> None:
         state = "pending" if event.kind == "OffsetPending" else "counts"

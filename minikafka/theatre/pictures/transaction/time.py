@@ -35,24 +35,20 @@ LOOKS = {
     "CompleteAbort": Look("chip"),
 }
 WAITS, LATER = Look("hatch", "quiet"), Look("ink", "ink", "paper")
-AT_ONCE_MS = 20  # from one step of a burst to the next, at most
 SHORT = 1 / 40  # of the axis: what is longer is seen there
 # what is shown of a producer, and is no trouble
 AT_WORK = ("", "idle", "open", "closed")
 
 
 def burst(scenes: Sequence[Scene], time: Time) -> Time | None:
-    """The end of the story, from the request to end the transaction until every marker
-    is there, where that is too short to be seen.
+    """The end of the story, from the decision until every marker is there, where that
+    is too short to be seen.
     """
     states = [scene["space"]["state"] for scene in scenes]
     decided = [n for n, state in enumerate(states) if state.startswith("Prepare")]
     if not decided:
         return None
-    begin = decided[0]
-    while begin and scenes[begin]["at"] - scenes[begin - 1]["at"] <= AT_ONCE_MS:
-        begin -= 1
-    first_ms = scenes[begin]["at"]
+    first_ms = scenes[decided[0]]["at"]
     lasts_ms = time.last_ms - first_ms
     whole_ms = time.last_ms - time.first_ms
     if not lasts_ms or lasts_ms > whole_ms * SHORT:
@@ -192,7 +188,6 @@ def _record(
             bars.append(Bar(span, words, words[0], **look._asdict()))
     log, offset = place
     space = scenes[-1]["space"]
-    later = [bar for bar in bars if bar.fill == LATER.fill]
     records = [Record(*each) for each in space["logs"][log]["records"]]
     texts = [each.text for each in records if each.offset == offset]
     return TimeLane(
@@ -200,7 +195,6 @@ def _record(
         name="".join(texts),
         bars=bars,
         colour="ink",
-        number=f"+{lasted(later[0].span)}" if later else "",
     )
 
 
