@@ -216,6 +216,7 @@ def draw_times(
     look: Look = {"anchor": "middle", "size": 12, "mono": True}
     for key, x, words in times:
         half = _half(words)
+        x = min(x, d.width - half)
         if words == said or x - half < free_from:
             continue
         d.note(f"time/axis/{key}", x, y, words, **look)

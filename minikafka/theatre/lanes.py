@@ -7,7 +7,7 @@ squeeze three milliseconds of writing into one pixel. The break says how long it
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from minikafka.theatre.axis import Scene as Scene
 from minikafka.theatre.axis import draw_times
 from minikafka.theatre.boxes import Item, Places, part
 from minikafka.theatre.clock import in_days, in_short
-from minikafka.theatre.drawing import Drawing, Look, fitting, has_room, widest
+from minikafka.theatre.drawing import Drawing, Look, fitting, widest
 from minikafka.theatre.text import key_part
 from minikafka.trace import DAY_MS
 
@@ -44,6 +44,11 @@ class Lane:
     colour: str = "quiet"
     number: str = ""
     trouble: bool = False
+
+    def on_a_phone(self) -> "Lane":
+        """With the number only: its name says of what."""
+        count = self.number.split(" ")[0]
+        return replace(self, number=count) if count.isdecimal() else self
 
 
 def names_wide(lanes: Iterable[Lane]) -> float:
@@ -108,7 +113,10 @@ class Lanes:
         if steps < 2:
             return [left] * steps, []
         begun = self.begun
-        *needs, last = [0.0] * begun + self._needs()[begun:]
+        needs = self._needs(is_tight=False)
+        if left + sum(needs[begun:]) > right:
+            needs = self._needs(is_tight=True)
+        *needs, last = [0.0] * begun + needs[begun:]
         room = right - last - left
         gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
         gaps[:begun] = [0] * begun
@@ -128,12 +136,12 @@ class Lanes:
         breaks = [step for step, gap in enumerate(gaps, 1) if gap > cap]
         return xs, breaks
 
-    def _needs(self) -> list[float]:
+    def _needs(self, *, is_tight: bool) -> list[float]:
         """Room that each step would like for what its marks say."""
         needs = [12.0] * len(self.times)
         for marks in self.marks.values():
             for step, mark in marks:
-                words = mark["text"]
+                words = mark.get("fewer", mark["text"]) if is_tight else mark["text"]
                 if not words:
                     continue
                 needed = 20.0 + widest(words, 12, mono=True)
@@ -151,12 +159,15 @@ class Lanes:
         """
         every = [rows(space) for space in spaces]
         before = names_wide(lane for lanes in every for lane in lanes) + BESIDE
-        after = numbers_wide(lane.number for lanes in every for lane in lanes)
 
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            shown = every
+            if d.phone:
+                shown = [[lane.on_a_phone() for lane in lanes] for lanes in every]
+            after = numbers_wide(lane.number for lanes in shown for lane in lanes)
             left, right = max(places[under].x, before), d.width - after
-            y = places["lanes"].y
-            self.draw(d, y, rows(scene["space"]), scene["step"], left, right)
+            step = scene["step"]
+            self.draw(d, places["lanes"].y, shown[step], step, left, right)
 
         count = max(map(len, every), default=0)
         return part("lanes", draw, high=ABOVE + PITCH * count + BELOW)
@@ -222,7 +233,7 @@ class Lanes:
     def _marks(self, row: Drawing, lane: Lane, axis: Bent) -> None:
         """Those so far."""
         marks = self.marks.get(lane.key, [])
-        tells = _which_tell(marks, axis)
+        told = _words_of(marks, axis)
         gaps = sorted(axis.xs[to] - axis.xs[at] for (at, _), (to, _) in pairwise(marks))
         usual = gaps[len(gaps) // 2] if len(marks) > MANY else BOX + 2
         wide = min(max(usual - 2, 2), BOX)
@@ -231,7 +242,7 @@ class Lanes:
         for number, (step, mark) in enumerate(marks):
             if step > axis.now:
                 break
-            words = mark["text"] if tells[number] else ""
+            words = told[number]
             if len(words) > 1 and mark.get("of") in spans:
                 words = ""  # the span beside it tells more
             x = axis.xs[step]
@@ -242,7 +253,7 @@ class Lanes:
             ]
             if "since" in mark and earlier:
                 since, at = earlier[0]
-                has_letter = tells[since] and len(marks[since][1]["text"]) == 1
+                has_letter = len(told[since]) == 1
                 begin = axis.xs[at] + (18 if has_letter else 3)  # not over its letter
                 _span(row, f"{number}/span", begin, x - 3, mark)
             colour = lane.colour
@@ -285,25 +296,24 @@ def _break(d: Drawing, step: int, x: float, top: float, bottom: float) -> None:
     d.path(f"time/break/{step}", x=x, y=top - 3, d=lines, line="rule", dash="2 3")
 
 
-def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Bent) -> Sequence[bool]:
-    """For each mark whether its words are drawn: if they have room, and for letters all
-    or none.
+def _words_of(marks: Sequence[tuple[int, Mark]], axis: Bent) -> Sequence[str]:
+    """The words of each mark, or fewer, or none: as much as has room; letters all or
+    none.
     """
     begins = [axis.xs[step] for step, _ in marks]
     ends = [*begins[1:], axis.right]
-    fits = []
+    found = []
     letters = []
     for number, (_, mark) in enumerate(marks):
         words = mark["text"]
-        room = ends[number] - begins[number]
-        fits.append(has_room(words, room - 10, mono=True))
+        room = ends[number] - begins[number] - 10
+        found.append(fitting([words, mark.get("fewer", "")], room, mono=True))
         if len(words) <= 3:
             letters.append(number)
-    if all(fits[number] for number in letters):
-        return fits
-    for number in letters:
-        fits[number] = False
-    return fits
+    if not all(found[number] for number in letters if marks[number][1]["text"]):
+        for number in letters:
+            found[number] = ""
+    return found
 
 
 def _mark(

@@ -232,9 +232,15 @@ class Story:
         """The light that falls on these shapes the first time, and never again."""
         return list(light) if self.once(what) else []
 
-    def mark(self, lane: str, text: str, trouble: bool = False) -> list[Mark]:
-        """One mark in a lane, for the event that is being seen."""
-        mark = {"lane": lane, "text": text, "of": self.number}
+    def mark(
+        self, lane: str, text: str, trouble: bool = False, fewer: str | None = None
+    ) -> list[Mark]:
+        """One mark in a lane, for the event that is being seen. fewer: its words where
+        there is little room.
+        """
+        mark: Mark = {"lane": lane, "text": text, "of": self.number}
+        if fewer is not None:
+            mark["fewer"] = fewer
         if trouble:
             mark["trouble"] = True
         return [mark]

@@ -192,11 +192,11 @@ class JourneyStory(LogStory):
             self.written[d["partition"], offset] = source
         return _of_record(told, d["partition"], offsets)
 
-    def _written(self, d: Detail) -> str:
+    def _written(self, d: Detail) -> Sequence[str]:
         """A single record of the one key is told by its offset."""
         is_one = d["base_offset"] == d["last_offset"]
         if is_one and self.one_key and len(self.chosen) == 1:
-            return str(d["base_offset"])
+            return [str(d["base_offset"])]
         return super()._written(d)
 
     # -- what a reader saw

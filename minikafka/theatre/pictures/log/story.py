@@ -236,22 +236,23 @@ class LogStory(OfTopic):
         sentence = _appended(d, self.asker(event))
         if len(self.chosen) == 1:
             sentence += f" The log end offset is now {last + 1}."
-        marks = self.mark("written", self._written(d))
+        text, *fewer = self._written(d)
+        marks = self.mark("written", text, fewer="".join(fewer) or None)
         return Told(sentence, self.once("first record"), marks=marks)
 
-    def _written(self, d: Detail) -> str:
-        """The words on the mark of an append."""
+    def _written(self, d: Detail) -> Sequence[str]:
+        """The words on the mark of an append, and fewer, where there is little room."""
         records = d.get("records")
         count = d["last_offset"] - d["base_offset"] + 1
         many = f"+{count}"
 
         if len(self.chosen) > 1:
             value = records[0][2] if count == 1 and records else None
-            what = value or many
-            return f"{what[:12]} → P{d['partition']}"
+            what = (value or many)[:12]
+            return [f"{what} → P{d['partition']}", what]
         if records and count <= 3:
-            return "".join(self.letters[key] for _, key, *_ in records)
-        return many
+            return ["".join(self.letters[key] for _, key, *_ in records)]
+        return [many]
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told | None:
         log = self._log(d["partition"])

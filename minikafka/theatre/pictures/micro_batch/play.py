@@ -119,7 +119,7 @@ class MicroBatchPlay(Play):
         sink = row(
             _name("the sink", "the rows of every attempt"),
             space(),
-            part("lamp", _lamp, high=LINE, least=lamp),
+            part("lamp", self._lamp, high=LINE, least=lamp),
             breaks=False,
         )
         self.boxes = Stage(
@@ -266,6 +266,27 @@ class MicroBatchPlay(Play):
                 whole = batch.box(_lane_y(place, number), BAR)
                 _attempt(d, batch, first + number, attempt, whole)
 
+    def _lamp(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """Above the last micro-batch whose rows are there twice, if there is one."""
+        space = scene["space"]
+        told = _too_many(space)
+        if d.phone:
+            told = told.replace("rows ", "")
+        right = max(
+            (
+                batch.right
+                for batch in self._batches(places["sink"], space).values()
+                if any(attempt.too_many for attempt in batch.attempts)
+            ),
+            default=places["lamp"].right,
+        )
+        name = places["the sink"]
+        begin = name.x + widest("the sink", 13, bold=True) + APART
+        if d.shapes["name/the sink/what"]["text"]:
+            begin = name.right
+        right = max(right, begin + lamp_width(told))
+        d.lamp("lamp", right, places["lamp"].y, told, space["too_many"] > 0, "end")
+
     # -- what goes wrong
 
     def _struck(self, places: Places, space: Space) -> list[tuple[Killed, Point]]:
@@ -317,11 +338,6 @@ def _is_dead(space: Space) -> bool:
 def _too_many(space: Space) -> str:
     many = space["too_many"]
     return f"{counted(many, 'row')} too many" if many else "no row too many"
-
-
-def _lamp(d: Drawing, places: Places, scene: Scene) -> None:
-    place, many = places["lamp"], scene["space"]["too_many"]
-    d.lamp("lamp", place.right, place.y, _too_many(scene["space"]), many > 0, "end")
 
 
 def _name(words: str, what: str = "", *, mono: bool = False) -> Item:
@@ -416,5 +432,7 @@ def _words(attempt: Attempt) -> list[str]:
     if not attempt.rows:
         return [f"life {attempt.life}: known, 0 more", "known: 0 more", "0"]
     rows = str(attempt.rows)
-    words = f"{rows} again" if attempt.too_many else counted(attempt.rows, "row")
+    if attempt.too_many:
+        return [f"life {attempt.life}: {rows} again", f"{rows} again", f"+{rows}"]
+    words = counted(attempt.rows, "row")
     return [f"life {attempt.life}: {words}", words, rows]

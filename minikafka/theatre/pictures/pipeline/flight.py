@@ -132,6 +132,12 @@ class Flight:
             if not request.open:
                 del self.open[request.key]
 
+    def has_lost_the_answer_to(self, batch: Batch) -> bool:
+        return any(
+            batch in each.open and each.state == "answer lost"
+            for each in self.open.values()
+        )
+
     def is_cut_off(self, request: Request) -> bool:
         return request.key.connection in self.broken
 

@@ -404,6 +404,7 @@ class PipelineStory(OfTopic):
         reason = d["reason"]
         if reason == "request_timeout_ms":
             self.stuck = self.flight.stuck(batch, self.records.sent)
+        is_marked = self.flight.has_lost_the_answer_to(batch)
         self.flight.land(batch)
         self.buffer.take_back(batch)
         next_try = moment(event.at + d["backoff_ms"])
@@ -424,6 +425,8 @@ class PipelineStory(OfTopic):
             where=where,
             turned=all_turned(len(turned)),
         )
+        if is_marked:
+            told.marks = []  # where the answer got lost
         if turned and self.once("turned round"):
             told.chapter = "the other way round"
             told.light = [f"batch/{each.number}" for each in turned]

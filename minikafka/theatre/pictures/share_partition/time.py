@@ -246,9 +246,10 @@ class Lane:
         tip = f"{self.name} had {bar.words}{HOW[bar.how]}"
         d.rect(key, *box, **look, r=3, of=bar.number, tip=tip)
         room = self._free_until(box) - begin - 3
-        if has_room(bar.words, room, 12, mono=True):
-            small: Look = {"size": 12, "mono": True}
-            d.text(f"{key}/word", begin + 4, self.y + 11.5, bar.words, ink, **small)
+        inside = 4 if has_room(bar.words, room - 2, 12, mono=True) else 2
+        if has_room(bar.words, room - inside + 3, 12, mono=True):
+            x, small = begin + inside, Look(size=12, mono=True)
+            d.text(f"{key}/word", x, self.y + 11.5, bar.words, ink, **small)
 
     def _free_until(self, box: Box) -> float:
         """Where a part of the lane ends, or is hatched."""
