@@ -94,6 +94,13 @@ def counted(count: int, noun: str, one: str = "1") -> str:
     return f"{count} {noun}s"
 
 
+def ordinal(times: int) -> str:
+    """2nd, 3rd, 11th"""
+    is_teen = 10 < times % 100 < 20
+    end = "th" if is_teen else {1: "st", 2: "nd", 3: "rd"}.get(times % 10, "th")
+    return f"{times}{end}"
+
+
 def listed(names: Iterable[object], most: int = 8) -> str:
     """A, B and C; of many the first ones"""
     *words, last = map(str, names or [""])

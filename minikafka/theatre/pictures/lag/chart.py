@@ -19,7 +19,6 @@ from minikafka.theatre.drawing import (
     widest,
     wrap,
 )
-from minikafka.theatre.pictures.lag.pile import Pile, legend
 from minikafka.theatre.pictures.lag.run import BESIDE, Field, Past, Run, band
 from minikafka.theatre.pictures.lag.sums import Sums, Told, Value, apart, bends, sums
 
@@ -48,7 +47,7 @@ class Span(NamedTuple):
 
 class Chart:
     """says: the headline of a scene. spans: its brackets. rows: of these. pitch: of the
-    partitions below, whose pile tells what a square is.
+    partitions below.
     """
 
     def __init__(
@@ -67,16 +66,16 @@ class Chart:
 
     def item(self) -> Item:
         high = ROW * self.rows + FOOT
-        return column(
-            self._headline(),
-            band("chart", self.high, _nothing, self._draw, self._names),
-            band("brackets", high, _nothing, _nothing, self._headings),
-        )
+        items = [band("brackets", high, _nothing, _nothing, self._headings)]
+        if not self.run.is_flat:
+            chart = band("chart", self.high, _nothing, self._draw, self._names)
+            items.insert(0, chart)
+        return column(self._headline(), *items)
 
     def draw_brackets(self, d: Drawing, places: Places, scene: Scene) -> None:
         """Below the chart; over the cursor, which would strike their words through."""
-        field = self._field(places, scene)
-        y, free = places["brackets"].y + 8, 0.0
+        field = self.run.field(places, "brackets", 1, scene["at"])
+        y, free = field.top + 8, 0.0
         for number, span in enumerate(self.spans(self.run.past(scene))):
             free = _span(d, f"caught/{number}", field, span, y, free)
             if self.rows > 1:
@@ -205,10 +204,7 @@ class Chart:
     def _headings(self, d: Drawing, places: Places, scene: Scene) -> None:
         """Above the ends of the partitions' lanes."""
         place = places["brackets numbers"]
-        y = place.bottom - 8
-        d.note("name/of", place.x + BESIDE, y, "lag", bold=True)
-        pile = Pile.beside(place, places["lane 0"].h, self.run.most)
-        legend(d, pile, place.x + BESIDE + widest("lag", 12.5, bold=True) + 4, y)
+        d.note("name/of", place.x + BESIDE, place.bottom - 8, "lag", bold=True)
 
 
 def _line(

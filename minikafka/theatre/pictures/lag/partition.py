@@ -13,6 +13,7 @@ from minikafka.theatre.drawing import Box, Drawing, Look, Point, has_room, wides
 from minikafka.theatre.pictures.lag.pile import PALE, Pile
 from minikafka.theatre.pictures.lag.run import BESIDE, Field, Run, band
 from minikafka.theatre.play import Space
+from minikafka.theatre.text import ordinal
 
 THINNEST = 0.5  # what lasts for a moment is seen, too
 LOW, HIGH = 34, 80  # a lane has one line of names, or is that of a single partition
@@ -60,7 +61,7 @@ class PartitionLane:
         self.is_slow = space["members"].get(self.owner) == "slow"
         self.field = field
         self.is_alone = field.height > HIGH
-        self.again, _ = space.get("again", (0, 0))
+        self.again, self.times = space.get("again", (0, 0))
         self.key = f"lag/{self.now['partition']}"
         self.part = d.part(self.key, 0, field.top)
 
@@ -73,7 +74,9 @@ class PartitionLane:
         field.grid(self.d, f"grid/{self.now['partition']}", most, least)
         for number, state in enumerate(states):
             self._state(f"{self.key}/{number}", state)
-        if states and not self.is_alone:
+        if self.is_alone:
+            self._anew()
+        elif states:
             self._idle(states[-1])
 
     def _colour(self, owner: str) -> str:
@@ -151,8 +154,9 @@ class PartitionLane:
             self.d.rect(key, *whole, "hatch", tip=f"{tip} · nobody reads")
             return
         if not partition["owner"]:
-            tip = f"{tip} · no reader yet"
-            self.d.rect(key, *whole, "none", "gone", dash="4 3", tip=tip)
+            if whole.w > 2:
+                tip = f"{tip} · no reader yet"
+                self.d.rect(key, *whole, "none", "gone", dash="4 3", tip=tip)
             return
         self._read(key, whole, partition)
 
@@ -182,6 +186,13 @@ class PartitionLane:
         middle, foot = box.x + box.w / 2, box.y + box.h / 2 + 5
         self.d.text(key, middle, foot, words, ink, **look)
 
+    def _anew(self) -> None:
+        """How often the reader has been handed these records by now."""
+        top, bottom = map(self.field.y, self.now["lags"])
+        if self.again and top < bottom:
+            x, foot = self.field.time.now + BESIDE, (top + bottom) / 2 + 5
+            self.d.text(f"{self.key}/times", x, foot, ordinal(self.times), bold=True)
+
     def _idle(self, state: State) -> None:
         """Whoever has had nothing to read for a while has a pale lane."""
         partition = state.partition
@@ -203,10 +214,12 @@ class PartitionLane:
     def draw_numbers(self, place: Box) -> None:
         """The lag as a number and as things, at the end of the lane."""
         lag, _ = self.now["lags"]
-        x = place.x + BESIDE
+        x, y = place.x + BESIDE, 13.0
+        if self.is_alone:  # in line with the heading
+            x, y = x + widest("lag ", 12.5, bold=True), -8
         ink = "trouble" if self.now["unread"] and lag else "ink"
         look: Look = {"mono": True, "bold": True, "size": 14}
-        self.part.text("lag", x, 13, f"{lag:,}", ink, **look)
+        self.part.text("lag", x, y, f"{lag:,}", ink, **look)
         colour = self._colour(self.owner) if self.owner else None
         pile = Pile.beside(place, self.field.height, self.run.most)
         pile.draw(self.d, f"pile/{self.now['partition']}", self.now, colour)

@@ -17,7 +17,7 @@ from minikafka.theatre.text import counted
 SQUARE, STEP = 14, 17  # of a square, and to the next one
 DOOR, GAP = 6, 4  # width of the reader's door, and from it to the pile
 PALE = 0.4  # what its reader hasn't been handed yet
-LONGEST = "2,000"  # a lag beside which a pile has its place
+LONGEST = widest("2,000", 14, mono=True, bold=True)  # a lag has room beside it
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Pile:
     @classmethod
     def beside(cls, place: Box, high: float, most: int) -> "Pile":
         """Right of a lag as a number. high: of the lane."""
-        taken = BESIDE + widest(LONGEST, 14, mono=True, bold=True) + 6
+        taken = BESIDE + LONGEST + 6
         return cls(Box(place.x + taken, place.y, place.w - taken, high), most)
 
     @property
@@ -98,13 +98,10 @@ class Pile:
             look |= {"line": "quiet", "dash": "2 3"}
         d.rect(f"{key}/door", *self.box._replace(w=DOOR), **look)
 
-
-def legend(d: Drawing, pile: Pile, left: float, y: float) -> None:
-    """Draw the meaning of a square above the piles, or as near as there is room, from
-    left on.
-    """
-    words = [f"= {counted(pile.records, 'record')}", f"= {pile.records}"]
-    said = fitting(words, d.width - left - 16, 12.5)
-    x = min(pile.squares_x, d.width - 16 - widest(said, 12.5))
-    d.rect("name/square", x=x, y=y - 10, w=11, h=11, fill="cell", line="ink", r=3)
-    d.note("name/square/words", x + 16, y, said)
+    def legend(self, d: Drawing, y: float) -> None:
+        """Draw the meaning of a square below the pile, or as near as there is room."""
+        words = [f"= {counted(self.records, 'record')}", f"= {self.records}"]
+        said = fitting(words, d.width - self.box.x + LONGEST - 16, 12.5)
+        x = min(self.squares_x, d.width - 16 - widest(said, 12.5))
+        d.rect("name/square", x=x, y=y - 10, w=11, h=11, fill="cell", line="ink", r=3)
+        d.note("name/square/words", x + 16, y, said)

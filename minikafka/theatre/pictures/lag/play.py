@@ -16,6 +16,7 @@ from minikafka.theatre.boxes import Places, Stage, column, part
 from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.pictures.lag.chart import Chart, Span
 from minikafka.theatre.pictures.lag.partition import partition_box
+from minikafka.theatre.pictures.lag.pile import Pile
 from minikafka.theatre.pictures.lag.run import Past, Run
 from minikafka.theatre.pictures.lag.scales import scales_box
 from minikafka.theatre.pictures.lag.story import LagStory
@@ -25,8 +26,9 @@ from minikafka.theatre.play import Play, Space
 from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import capital, counted, dotted
 
-# of all partitions; of the lane of one, the lowest and the tallest; of the air below it
-LANES, LEAST, TALLEST, AIR = 156, 26, 100, 7  # heights
+# of all partitions; of the lane of one, the lowest and the tallest; of the only one,
+# without a chart above; of the air below it
+LANES, LEAST, TALLEST, ALONE, AIR = 156, 26, 100, 236, 7  # heights
 FOOT = 24  # of the axis's words
 
 
@@ -34,7 +36,7 @@ class LagPlay(Play):
     """Two charts over one axis of time, and the readers."""
 
     story = LagStory
-    legend = "Pale: records that the reader hasn't been handed yet."
+    legend = "Pale: not handed to the reader yet. Hatched: nobody reads."
     rule = "Lag = log end offset − committed offset. It counts offsets, not time."
     whole_s = 16.0
 
@@ -47,7 +49,7 @@ class LagPlay(Play):
                 parts.append(f"{name} {state}")
         if space["lost"]:
             parts.append(f"{counted(space['lost'], 'record')} lost")
-        parts.append(f"total lag {sum(lags)}")
+        parts.append(f"total lag {sum(lags):,}")
         return dotted(*parts)
 
     def summary(self, space: Space) -> str:
@@ -65,18 +67,19 @@ class LagPlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.run = run = Run(self.cast, scenes, self.time)
         self.unit = Unit.of(run.whole_ms)
-        # where nothing is ever committed, the lines above are flat
-        is_flat = any("again" in scene["space"] for scene in scenes[-1:])
-        tallest = LANES if is_flat else TALLEST
-        pitch = min(max(LEAST, LANES // run.many), tallest)
+        pitch, top = min(max(LEAST, LANES // run.many), TALLEST), "chart"
+        if run.is_flat:
+            pitch, top = ALONE, "brackets"
         chart = Chart(run, self._told, self._spans, rows(scenes), pitch)
         lanes = [partition_box(run, row, pitch - AIR) for row in range(run.many)]
 
         def cursor(d: Drawing, places: Places, scene: Scene) -> None:
-            axis = run.field(places, "chart", 1, scene["at"]).time
-            axis.cursor(d, places["chart"].y - 4, places["foot"].y + 3)
+            axis = run.field(places, top, 1, scene["at"]).time
+            axis.cursor(d, places[top].y - 4, places["foot"].y + 3)
             chart.draw_brackets(d, places, scene)
             axis.foot(d, places["foot"].y + 3)
+            pile = Pile.beside(places["lane 0 numbers"], pitch - AIR, run.most)
+            pile.legend(d, places["foot"].bottom - 3)
 
         self.boxes = Stage(
             column(
@@ -96,8 +99,8 @@ class LagPlay(Play):
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
         """The ruler of the time axis, which runs through both charts."""
         places = self.boxes.places(drawing.width)
-        x, top, wide, _ = places["chart"]
-        foot = places["foot"].y + 3
+        x, _, wide, _ = places["brackets"]
+        top, foot = places["headline"].bottom, places["foot"].y + 3
         return Ruler.of_time(x, x + wide, self.time, edge=foot, reach=top)
 
     def _told(self, past: Past) -> str:

@@ -30,7 +30,8 @@ class Past(NamedTuple):
 
 class Run:
     """A whole play. most: records that ever wait in a partition. of_lag: the lag is the
-    line of the upper chart; highest: of what is there.
+    line of the upper chart; highest: of what is there. is_flat: nothing is ever
+    committed, and the lines would be those of the only lane.
     """
 
     def __init__(self, cast: Cast, scenes: Sequence[Scene], time: Time) -> None:
@@ -48,6 +49,8 @@ class Run:
         ]
         self.most = max([1, *lags])
         self.many = max(len(cast["partitions"]), 1)
+        ends = [scene["space"] for scene in scenes[-1:]]
+        self.is_flat = self.many == 1 and any("again" in space for space in ends)
         # two lines of offsets would be one: the lag has a chart of its own
         self.of_lag = self.many > 1 and 4 * highest_lag < self.highest
         if self.of_lag:

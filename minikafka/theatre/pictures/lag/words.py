@@ -86,19 +86,13 @@ def _add_up(written: float, done: float) -> bool:
 
 def spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
     """How long it took until nothing waited any more, and whether that is getting
-    closer; or how long a member was busy each time before it was evicted for it.
+    closer; or how long a member was busy when it was first evicted for it.
     """
-    busy = [Busy(*each) for each in space.get("busy", ())]
-    if busy:
-        times = f"{len(busy)} × " if len(busy) > 1 else ""
-        work, out = busy[-1].words, f"out after {busy[-1].allowed}"
-        # said once for all of them
-        said = [(f"{times}{work} of work: {out}", f"{work}: {out}")]
-        said += [("", "")] * (len(busy) - 1)
-        return [
-            Span(each.handed_ms, each.out_ms, words, short, over=each.polled_ms)
-            for each, (words, short) in zip(busy, said, strict=True)
-        ]
+    if "busy" in space:
+        first = Busy(*space["busy"][0])
+        out = f"out after {first.allowed}"
+        words, short = f"{first.words} of work: {out}", f"{first.words}: {out}"
+        return [Span(first.handed_ms, first.out_ms, words, short, first.polled_ms)]
     since = min([now + 1, *space["catching"]])
     found = []
     for begin, end in space["caught_up"]:

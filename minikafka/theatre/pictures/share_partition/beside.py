@@ -15,7 +15,7 @@ from minikafka.theatre.pictures.share_partition.records import (
     spans,
 )
 from minikafka.theatre.play import QUIETLY, EventId, Told
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, ordinal
 from minikafka.trace import Event
 
 
@@ -108,8 +108,7 @@ class Beside:
         if again:
             times = self.records[again[0]].count
             told.sentence = (
-                f"{name} reads {what}: it is handed over for the {_ordinal(times)}"
-                " time."
+                f"{name} reads {what}: it is handed over for the {ordinal(times)} time."
             )
             if left > 0:
                 told.sentence += f" {wait}."
@@ -161,10 +160,3 @@ class Beside:
             self.members[name].ends(self.members[name].in_hand, at, "gone")
         if self.owner == name:
             self.owner = ""
-
-
-def _ordinal(times: int) -> str:
-    """A number as an ordinal: 2nd, 3rd, 11th."""
-    is_teen = 10 < times % 100 < 20
-    end = "th" if is_teen else {1: "st", 2: "nd", 3: "rd"}.get(times % 10, "th")
-    return f"{times}{end}"
