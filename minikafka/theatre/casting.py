@@ -108,7 +108,8 @@ def letters(keys: Iterable[str | None]) -> Letters:
     for length in (1, 2, 3):
         short = {text: rest[:length] for text, rest in rests.items()}
         found.update(short)
-        if len(set(short.values())) == len(short):
+        # an l alone looks like a 1
+        if len(set(short.values())) == len(short) and "l" not in short.values():
             break
     return found
 

@@ -22,14 +22,13 @@ class Spent(NamedTuple):
 
 class Close(NamedTuple):
     """What the sentence goes by, at the end. leaders: by leader epoch, the broker's
-    number. parted_at: the first offset that was written twice.
+    number.
     """
 
     copies: Iterable[Copy]
     producers: Mapping[str, Producer]
     promises: Promises
     leaders: Mapping[int, int]
-    parted_at: int | None
 
     def in_short(self, now_ms: int) -> str:
         """Nothing, as long as no log was cut."""
@@ -49,11 +48,9 @@ class Close(NamedTuple):
             if other is not copy:
                 together_ms += _together_ms(led, _led(other, now_ms))
 
-        if together_ms and self.parted_at is not None:
-            return (
-                f"Two brokers led for {together_ms / 1000:.1f} s, and both wrote a record"
-                f" at offset {self.parted_at}. The larger epoch wins, so"
-            )
+        if together_ms:
+            lasted = f"{together_ms / 1000:.1f} s"
+            return f"Two brokers led for {lasted}. The larger epoch wins, so"
 
         newest = max(self.leaders)
         return f"Broker {self.leaders[newest]} leads in epoch {newest}, so"

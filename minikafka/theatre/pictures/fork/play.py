@@ -6,14 +6,14 @@ Below, as lengths: the brokers that believed they led, and the producers that wa
 an answer. Options: topic, partition (without them: the one that is copied most).
 """
 
-from collections.abc import Sequence
-from itertools import chain, combinations
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from minikafka.theatre.actors import ink_on_actor
 from minikafka.theatre.axis import Scene, Span
 from minikafka.theatre.boxes import Item, Places, Stage, column, part
 from minikafka.theatre.broker_lanes import lasted
-from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room, widest
+from minikafka.theatre.drawing import Box, Drawing, Look, has_room, widest
 from minikafka.theatre.nodes import Card, Chip, Columns, Copied, colour
 from minikafka.theatre.pictures.fork.hands import HIGH, WIDTHS, Hands, Waiting
 from minikafka.theatre.pictures.fork.story import ForkStory
@@ -22,22 +22,20 @@ from minikafka.theatre.pictures.log_rows import CELL, HEAD, LogRows
 from minikafka.theatre.pictures.replica_set.names import BETWEEN, Names
 from minikafka.theatre.play import Detail, Play, Space
 from minikafka.theatre.ruler import Ruler
-from minikafka.theatre.text import dotted, listed, quoted
+from minikafka.theatre.text import dotted
 from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes, gone
 
 # heights: of the words where the logs part; of what is between the two sides
 HIGH_FORK, TRAY = 18, 36
-MOST_OF_NAME = 20  # that is cut off
 MOST_LANES = 3  # producers with a lane
 LEAST_MS = 50  # that a producer with a lane has waited
 
-# the fate of a record that was cut off, in two lines, by the answer that its producer
-# got
+# the fate of a record that was dropped, by the answer that its producer got
 FATES = {
-    "": ("cut off", "nobody was told done"),
-    "acknowledged": ("was ✓,", "cut off: lost"),
-    "written again": ("cut off", "then sent again"),
-    "failed": ("cut off", "its producer knows"),
+    "": "nobody was told done",
+    "acknowledged": "was ✓, now lost",
+    "written again": "then sent again",
+    "failed": "its producer knows",
 }
 
 
@@ -115,21 +113,22 @@ class ForkPlay(Play):
     def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
         """Who believed to lead, and who waited."""
         scene = scenes[-1]
-        leaders = set(self.cast["leaders"].values())
+        led = {
+            copy["broker"]: [_span(each, scene) for each in copy["led"]]
+            for copy in scene["space"]["copies"]
+        }
+        every = [span for spans in led.values() for span in spans]
         lanes = []
-        led = []
-        for copy in scene["space"]["copies"]:
-            broker = copy["broker"]
-            if broker in leaders:
-                name = f"broker {broker} leads"
-                lanes.append(_lane(name, copy["led"], colour(broker), scene))
-                led.append([_span(each, scene) for each in copy["led"]])
-        lanes.append(_both(led))
+        for broker, spans in led.items():
+            if broker not in self.cast["leaders"].values():
+                continue
+            name = f"broker {broker} leads"
+            look = name, colour(broker), ink_on_actor(broker - 1)
+            bars = [Bar(span, _both(span, every), *look) for span in spans]
+            lanes.append(TimeLane(name, name if bars else "", bars))
         producers = [Waiting(*each) for each in scene["space"]["producers"]]
-        waited = {each.name: each.waited for each in producers}
-        for name in self.waiting:
-            lanes.append(_lane(f"{name} waits", waited.get(name, ()), "quiet", scene))
-        return lanes
+        known = {each.name: each for each in producers}
+        return lanes + [_waits(name, known.get(name), scene) for name in self.waiting]
 
     def _hands(self, broker: int) -> Item:
         """The producers that reach a broker, beside its log."""
@@ -186,25 +185,19 @@ class ForkPlay(Play):
             left = widest(words, 12, bold=True) + 10
             d.level("wall", left, d.width, y, "trouble", width=2, dash="6 5")
 
-        told, names = None, []
+        title, told = "", ""
         columns = self.rows.columns(places, space)
         for copy in space["copies"]:
             for *record, told in copy["dropped"]:
-                names.append(quoted(Copied(*record).more, MOST_OF_NAME))
+                title = f"broker {copy['broker']} dropped"
                 if record[0] >= columns.first:
                     dropped = Copied(*record)
                     self._dropped(d, columns, copy["broker"], dropped, told, place.y)
-        if told is not None:
-            title, fate = FATES[told]
-            is_lost = told == "acknowledged"
-            if is_lost:
-                ways = [f"{listed(names)}, was ✓,", title]
-                title = fitting(ways, columns.left - 14, 12.5, bold=True) or title
-            ink = "trouble" if is_lost else "quiet"
+        if title:
+            ink = "trouble" if told == "acknowledged" else "quiet"
             look: Look = {"size": 12.5, "bold": True}
             d.text("dropped/what", 10, place.y + 12, title, "trouble", **look)
-            look |= {"bold": is_lost}
-            d.text("dropped/fate", 10, place.y + 28, fate, ink, **look)
+            d.text("dropped/fate", 10, place.y + 28, FATES[told], ink, size=12.5)
 
     def _dropped(
         self,
@@ -259,28 +252,27 @@ def _card(card: Card, copy: Detail, places: Places, scene: Scene) -> None:
     card.role(copy["life"], words, copy["leads"])
 
 
-def _lane(
-    name: str, times: Sequence[Sequence[Any]], fill: str, scene: Scene
-) -> TimeLane:
-    """times: each as [begin, end or None, number]. The lane ends with the length of the
-    last one, and has no name before the first.
-    """
-    spans = [_span(each, scene) for each in times]
-    bars = [Bar(span, (), name, fill) for span in spans]
-    number = f"{(spans[-1].end_ms - spans[-1].begin_ms) / 1000:.1f} s" if spans else ""
-    return TimeLane(key=name, name=name if spans else "", bars=bars, number=number)
-
-
-def _both(led: Sequence[Sequence[Span]]) -> TimeLane:
-    """When two brokers led at once. led: of the brokers that ever lead."""
+def _waits(name: str, producer: Waiting | None, scene: Scene) -> TimeLane:
+    """For how long a producer heard nothing, and then what; no name before that."""
+    key = f"{name} waits"
+    if producer is None:
+        return TimeLane(key, "")
     bars = []
-    for one, other in combinations(chain.from_iterable(led), 2):
-        begin_ms = max(one.begin_ms, other.begin_ms)
-        end_ms = min(one.end_ms, other.end_ms)
-        if begin_ms < end_ms:
-            span = Span(begin_ms, end_ms, "", max(one.number, other.number))
-            bars.append(gone(span, [f"two leaders, {lasted(span)}", lasted(span)]))
-    return TimeLane("both", "both lead" if bars else "", bars)
+    for each in producer.waited:
+        span = _span(each, scene)
+        bars.append(gone(span, [f"no answer for {lasted(span)}", lasted(span)]))
+    number = "error" if producer.failed else "✓ done" if producer.done else ""
+    is_trouble = bool(producer.failed)
+    return TimeLane(key, key, bars, number=number, trouble=is_trouble)
+
+
+def _both(span: Span, led: Iterable[Span]) -> Sequence[str]:
+    """For how long another broker, which led before this one, believed it still did."""
+    for other in led:
+        if other.begin_ms < span.begin_ms < other.end_ms:
+            both = span._replace(end_ms=min(span.end_ms, other.end_ms))
+            return f"two leaders, {lasted(both)}", lasted(both)
+    return ()
 
 
 def _span(time: Sequence[Any], scene: Scene) -> Span:

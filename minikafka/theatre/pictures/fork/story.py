@@ -83,9 +83,7 @@ SAYS = OF_NODES | {
 
 
 class ForkStory(PartitionStory):
-    """leaders: by leader epoch, the broker's number. parted_at: the first offset that
-    was written twice.
-    """
+    """leaders: by leader epoch, the broker's number."""
 
     name = "fork"
     title = "One log, two leaders"
@@ -106,7 +104,6 @@ class ForkStory(PartitionStory):
         self.leaders: dict[int, int] = {}
         self.producers: dict[str, Producer] = {}
         self.acks: dict[str, str] = {}  # of each producer
-        self.parted_at: int | None = None
 
     def _place_brokers(self) -> None:
         """Find the brokers with a replica, their rows, and which of them reach each
@@ -203,15 +200,15 @@ class ForkStory(PartitionStory):
             self.producers,
             self.promises,
             self.leaders,
-            self.parted_at,
         )
         words = close.in_short(last["at"])
         if words and not self.live:
             last["sentence"] = words
             light = [f"producer/{name}" for name in self.producers]
             for copy in self.copies.values():
-                for offset, epoch in copy.dropped:
-                    light.append(f"record/{copy.broker}/{offset}/{epoch}")
+                for record in copy.dropped:
+                    again = self.promises.again(record) or record
+                    light += [f"{offset}/{epoch}" for offset, epoch in (record, again)]
             last["light"] = [*light, "dropped", "time/lane"]
 
     # -- fold: leaders
@@ -292,8 +289,6 @@ class ForkStory(PartitionStory):
         copy.take(d, self.number)
         copy.lead(epoch, self.at, self.number)
         self.leaders.setdefault(epoch, copy.broker)
-        if self.parted_at is None:
-            self.parted_at = self.fork
 
     def _send(self, who: str, broker: int) -> None:
         """A producer reaches a broker, and waits from now on."""
