@@ -48,8 +48,7 @@ def broker_lane(
         life = of(scene)["life"]
         return life, "" if life else leads(of(scene))
 
-    now = of(scenes[-1])
-    broker = now["broker"]
+    broker = of(scenes[-1])["broker"]
     bars = []
     for span in spans(scenes, state):
         life, words = span.what
@@ -58,9 +57,7 @@ def broker_lane(
         elif words:
             bars.append(_leads(span, broker, [words]))
     name = name_of(broker)
-    is_away = bool(now["life"])
-    ends: dict[str, Any] = {"number": now["life"], "trouble": is_away}
-    return TimeLane(name, name, bars, colour(broker), **ends)
+    return TimeLane(name, name, bars, colour(broker))
 
 
 def leader_lane(
@@ -79,21 +76,14 @@ def leader_lane(
         if leader.life:
             lasts = f"nobody leads, {lasted(span)}"
             why = f"{broker} {leader.life}"
-            bars.append(gone(span, [f"{lasts}: {why}", lasts, lasted(span)]))
+            ways = [lasts, f"no leader, {lasted(span)}", "nobody", lasted(span)]
+            bars.append(gone(span, [f"{lasts}: {why}", *ways]))
         elif leader.broker >= 0:
             words = [broker, str(leader.broker)]
             if leader.epoch is not None:
                 words.insert(0, f"{broker}, epoch {leader.epoch}")
             bars.append(_leads(span, leader.broker, words))
-    now = leads(scenes[-1])
-    number = "nobody" if now.life else f"broker {now.broker}"
-    return TimeLane(
-        key=key,
-        name=name,
-        bars=bars,
-        number=number if now.broker >= 0 else "",
-        trouble=bool(now.life),
-    )
+    return TimeLane(key, name, bars)
 
 
 def _leads(span: Span, broker: int, words: Sequence[str]) -> Bar:

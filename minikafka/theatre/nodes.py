@@ -294,6 +294,11 @@ class DrawnLog:
     def key(self) -> str:
         return f"node/{self.broker}"
 
+    @property
+    def dropped(self) -> list[int]:
+        """The offsets of the records that were cut."""
+        return [offset for offset, *_ in self.log["cut"]]
+
     def shown(self) -> list[Copied]:
         """The records that have a column."""
         first = self.columns.first
@@ -345,20 +350,26 @@ class DrawnLog:
         return text, more, "" if self.bare else str(record.offset)
 
     def cut(self, record: Copied) -> None:
-        """One that was just dropped, struck through."""
+        """One that was dropped: struck through, and then, above the one that takes its
+        place, its empty place.
+        """
         key = f"cut/{self.broker}/{record.offset}"
         box = self.cell_at(record.offset)
+        text, more, below = self.words(record)
+        if record.offset < self.log["end"]:
+            box, below = box._replace(y=box.y - 20, h=18), ""
+        else:
+            ends = box.x + 3, box.bottom - 3, box.right - 3, box.y + 3
+            self.d.line(f"{key}/line", *ends, line="trouble", width=2)
         look: Look = {"fill": "none", "line": "trouble", "ink": "trouble", "width": 2}
         look |= {"dash": "3 3", "same": record.same}
         look["tip"] = f"{record.place}, cut: {record.tip}"
-        self.d.cell(key, *box, *self.words(record), **look)
-        strike(self.d, f"{key}/line", box)
+        self.d.cell(key, *box, text, more, below, **look)
 
     def next_place(self) -> None:
         """The empty place at the end, where no record was cut from there."""
         end = self.log["end"]
-        cut = [record.offset for record in map(Copied._make, self.log["cut"])]
-        if end < self.columns.first or end in cut:
+        if end < self.columns.first or end in self.dropped:
             return
         below = not self.bare
         self.d.slot(f"{self.key}/next", *self.cell_at(end), end, below=below)
@@ -374,7 +385,9 @@ class DrawnLog:
         self.d.upright(f"{self.key}/high-watermark", *ends, **line)
 
     def epochs(self, shown: Sequence[Copied]) -> None:
-        """Over the records in which leader epoch they were written."""
+        """Over the records in which leader epoch they were written, but where there is
+        one that was cut.
+        """
         epochs = [record.epoch for record in shown]
         begun = -1
         for number, record in enumerate(shown):
@@ -382,19 +395,17 @@ class DrawnLog:
                 continue
             begun = record.epoch
             run = epochs[number:].count(begun)
-            room = run * self.columns.pitch - 4
+            offset = record.offset
+            until = min(
+                [offset + run, *(each for each in self.dropped if each >= offset)]
+            )
+            room = (until - offset) * self.columns.pitch - 4
             words = fitting([f"epoch {begun}", f"e{begun}"], room, 12)
             if words:
                 leader = self.leaders.get(str(begun), "?")
-                x, y = self.columns(record.offset) + 1, self.y - 6
+                x, y = self.columns(offset) + 1, self.y - 6
                 tip = f"broker {leader} led in epoch {begun}"
                 self.d.note(f"{self.key}/epoch/{begun}", x, y, words, size=12, tip=tip)
-
-
-def strike(d: Drawing, key: str, box: Box) -> None:
-    """A line through a record that nobody has any more, or not here."""
-    ends = box.x + 3, box.bottom - 3, box.right - 3, box.y + 3
-    d.line(key, *ends, line="trouble", width=2)
 
 
 def _fitting(text: str, more: str, *, width: float, tall: bool) -> tuple[str, str]:

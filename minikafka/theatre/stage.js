@@ -217,8 +217,9 @@ function light(step) {
 }
 
 // What the page is about now comes in sight: from a question on the controls are at the window's top, so that the picture has all of
-// it. On a phone, where they stay there and the sheet covers part of the picture, the title goes if there is no room for both; and
-// what is in the light is above the sheet. In a frame only what is to be dragged is: there it isn't the picture that scrolls.
+// it. On a phone, where they stay there and the sheet covers part of the picture, the title goes if there is no room for both (in
+// the end a picture may be lower); and what is in the light is above the sheet. In a frame only what is to be dragged is: there it
+// isn't the picture that scrolls.
 function bringUp(toControls = false) {
   const behavior = still.matches ? 'auto' : 'smooth', dragged = drags() ? drag.handle() : null;
   if (window.parent !== window) { dragged?.scrollIntoView({ block: 'nearest', behavior }); return; }
@@ -227,8 +228,9 @@ function bringUp(toControls = false) {
   if (isSheet()) {
     const above = AN_EDGE + bar.height + AN_EDGE, free = sheet.top - A_MARGIN, opens = !at('ask').hidden && toControls;
     if (prediction && cursor >= prediction.stop && !data.strip) {
-      const isTall = drawn.bottom - title.top > free - above, upper = isTall ? drawn.top : opens ? title.top : above;
-      by = opens ? upper - above : Math.max(by, upper - above);
+      const ends = cursor === last, bottom = ends ? Math.max(...reaches(elements).map(each => each.bottom)) : drawn.bottom;
+      const isTall = bottom - title.top > free - above, upper = isTall ? drawn.top : opens || ends ? title.top : above;
+      by = opens || ends ? upper - above : Math.max(by, upper - above);
     }
     const lit = lightIn(free - above, dragged);
     if (lit) by += Math.min(lit[0] - by - above, Math.max(0, lit[1] - by - free));
@@ -239,13 +241,8 @@ function bringUp(toControls = false) {
 // From where to where what is lit reaches, once it has come there; if that is more than there is room for, the things that a step
 // names first.
 function lightIn(room, dragged) {
-  const [, outlined] = layout.lit[cursor] || [null, []], drawn = at('drawing').getBoundingClientRect(), scale = drawn.height / height();
-  const reach = ({ kind, y, y2 = y, h = 0, r = 0, size = 0 }) => {
-    const [up, down] = { circle: [r, r], text: [size, 0] }[kind] ?? [0, h];
-    const [top, bottom] = [Math.min(y, y2) - up, Math.max(y, y2) + down].map(at => drawn.top + (at + strips().above) * scale);
-    return { top, bottom };
-  };
-  const boxes = dragged ? [dragged.getBoundingClientRect()] : [...outlined].map(shape => elements[shape].shape).filter(Boolean).map(reach);
+  const [, outlined] = layout.lit[cursor] || [null, []];
+  const boxes = dragged ? [dragged.getBoundingClientRect()] : reaches([...outlined].map(shape => elements[shape]));
   if (!boxes.length) return null;
   let [from, to] = [boxes[0].top, boxes[0].bottom];
   for (const { top, bottom } of boxes) {
@@ -253,6 +250,15 @@ function lightIn(room, dragged) {
     if (lower - wider <= room) [from, to] = [wider, lower];
   }
   return [from, to];
+}
+
+function reaches(shown) {
+  const drawn = at('drawing').getBoundingClientRect(), scale = drawn.height / height();
+  return shown.map(({ shape }) => shape).filter(Boolean).map(({ kind, y, y2 = y, h = 0, r = 0, size = 0 }) => {
+    const [up, down] = { circle: [r, r], text: [size, 0] }[kind] ?? [0, h];
+    const [top, bottom] = [Math.min(y, y2) - up, Math.max(y, y2) + down].map(at => drawn.top + (at + strips().above) * scale);
+    return { top, bottom };
+  });
 }
 
 function move() {

@@ -95,8 +95,11 @@ def test_kip_101_another_record_takes_the_offset_in_the_next_epoch_and_has_its_l
         and last["told/2/0/answer"]["more"] == "shipped"
     )
     assert last["told/lost"]["text"] == "told ✓, cut by broker 1"
+    record, place = last["record/1/2/1"], last["cut/1/2"]
+    assert place["same"] == "2/0" and place["more"] == "shipped"
+    assert place["y"] + place["h"] < record["y"] and "cut/1/2/line" not in last
     elected = shapes(lossy, first(lossy, "LeaderElected"))
-    assert elected["told/lost"]["text"] == "acknowledged, then lost"
+    assert elected["told/lost"]["text"] == "told ✓, then lost"
 
 
 def test_the_last_step_says_all_in_one_sentence(lossy):
@@ -105,6 +108,17 @@ def test_the_last_step_says_all_in_one_sentence(lossy):
         " it. Broker 2, which leads now, doesn't have it, and broker 1 had to drop it:"
         " 1 acknowledged record is lost."
     )
+
+
+def test_the_last_step_lights_the_logs_and_keeps_the_lanes_that_tell_of_the_loss(
+    lossy,
+):
+    [last] = lossy.drawings(WIDE)[-1:]
+    assert {"record/1/1/0", "record/3/2/1", "cut/1/2", "told/2/0/answer"} <= last.lit
+    lanes = {key.split("/")[2] for key in last.shapes if key.startswith("time/lane/")}
+    assert lanes == {"told", "leader", "broker 1"}
+    before = shapes(lossy, lossy.scenes[-2])
+    assert {"time/lane/isr/name", "time/lane/leader/name"} <= set(before)
 
 
 def test_who_waited_for_the_isr_is_told_for_how_long_and_for_whom():
@@ -190,7 +204,7 @@ def test_a_followers_fetch_is_an_arrow_to_the_leader_and_says_what_it_has(lossy)
     fetched = first(lossy, "FollowerFetched", "Broker 2 fetches from offset 1")
     arrow = shapes(lossy, fetched)["node/2/asks"]
     assert arrow["y2"] < arrow["y"] and "has everything before" in fetched["sentence"]
-    assert shapes(lossy, fetched)["node/2/says"]["text"] == "fetches from 1"
+    assert shapes(lossy, fetched)["node/2/says"]["text"] == "fetches from offset 1"
 
 
 def test_the_isr_is_asked_for_and_decided_and_below_min_insync_replicas_acks_all_is_refused():

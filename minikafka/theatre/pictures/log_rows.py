@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places, part, row
 from minikafka.theatre.drawing import Box, Drawing, Look
-from minikafka.theatre.nodes import Card, Columns, DrawnLog, card_high
+from minikafka.theatre.nodes import BESIDE, Card, Columns, DrawnLog, card_high
 from minikafka.theatre.pictures.replica_set.names import Names
 from minikafka.theatre.play import Cast, Detail, Space, draws_levers
 
@@ -21,8 +21,8 @@ Says = Callable[[Card, Detail, Places, Scene], None]
 
 
 class LogRows:
-    """The rows of a play. lines: of words on a card. says: draws what a card says.
-    sends: where the records of a leader come from.
+    """The rows of a play. lines: of words on a card, of which a narrow one has one.
+    says: draws what a card says. sends: where the records of a leader come from.
     """
 
     def __init__(
@@ -53,7 +53,10 @@ class LogRows:
         def log(d: Drawing, places: Places, scene: Scene) -> None:
             self._log(d, places, scene, scene["space"]["copies"][number])
 
-        high = card_high(self.lines, draws_levers(self.cast))
+        def high(width: float) -> float:
+            lines = self.lines if width >= BESIDE else 1
+            return card_high(lines, draws_levers(self.cast))(width)
+
         of_card: Look = {"least": LEAST_CARD, "wanted": CARD}
         places = self.cast["most"] + 1
         of_log = {"least": LEAST * min(places, FEW), "wanted": WIDEST * places}

@@ -48,7 +48,6 @@ class Copy(LogCopy):
     def take(self, d: Detail, number: int) -> None:
         """Records get into its log."""
         self.fenced = False
-        self.cut = ()
         self.end = d["last_offset"] + 1
         for offset in offsets_of(d):
             epoch = epoch_at(d["epochs"], offset)

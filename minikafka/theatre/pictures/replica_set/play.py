@@ -17,13 +17,13 @@ from minikafka.theatre.broker_lanes import (
     leader_lane,
 )
 from minikafka.theatre.drawing import Drawing, Look
-from minikafka.theatre.nodes import ASIDE, Card, Chip, listed, name_of
+from minikafka.theatre.nodes import ASIDE, BESIDE, Card, Chip, listed, name_of
 from minikafka.theatre.pictures.log_partition import LEGEND
 from minikafka.theatre.pictures.log_rows import LogRows
 from minikafka.theatre.pictures.replica_set.story import ReplicaStory
 from minikafka.theatre.pictures.replica_set.told import told_box, told_y
 from minikafka.theatre.play import Detail, Play, Space
-from minikafka.theatre.text import counted, dotted, in_words
+from minikafka.theatre.text import counted, dotted
 from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 
 FEW = 3  # brokers: each has a lane
@@ -93,18 +93,20 @@ class ReplicaSetPlay(Play):
         self.boxes.draw(drawing, scenes[-1])
 
     def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
-        """The lanes in which something changes; those of answers and of the ISR."""
+        """The lanes in which something changes; those of answers and of the ISR. In the
+        end only those in the light.
+        """
+        light = scenes[-1].get("light", ())
         keys = {"told", "isr", *self.changing}
-        return [lane for lane in self._all_lanes(scenes) if lane.key in keys]
+        lit = {key for key in keys if f"time/lane/{key}" in light}
+        return [lane for lane in self._all_lanes(scenes) if lane.key in (lit or keys)]
 
     def _all_lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
         """The lanes: what producers were told, the leader, each of few brokers, and the
         ISR.
         """
-        lost = scenes[-1]["space"]["lost"]
-        words = f"{in_words(lost)} lost" if lost else ""
         return [
-            TimeLane("told", "told", _waited(scenes), number=words, trouble=lost > 0),
+            TimeLane("told", "told", _waited(scenes)),
             leader_lane("leader", scenes, _leader),
             *(
                 broker_lane(scenes, "copies", number, _believes_to_lead)
@@ -135,7 +137,8 @@ def _card(card: Card, copy: Detail, places: Places, scene: Scene) -> None:
         chip = ISR_ASKED
     card.draw(copy["life"], chip if space["isr"] else Chip(), leads)
     card.role(copy["life"], words, leads)
-    card.say("says", copy["says"], line=1)
+    if card.place.w >= BESIDE:
+        card.say("says", copy["says"], line=1)
 
     leader = places.get(f"card {copy['follows']}")
     if leader and not leads:
@@ -198,7 +201,4 @@ def _isr(scenes: Sequence[Scene]) -> TimeLane:
             fill = "good" if is_whole else "chip"
             bars.append(Bar(span, [*whole, *words], words[0], fill=fill))
 
-    space = scenes[-1]["space"]
-    out = {copy["broker"] for copy in space["copies"]} - {*space["isr"]}
-    now = f"{listed(sorted(out))} out" if out else listed(space["isr"])
-    return TimeLane("isr", "ISR", bars, "ink", number=now, trouble=bool(out))
+    return TimeLane("isr", "ISR", bars, "ink")

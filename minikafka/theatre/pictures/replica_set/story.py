@@ -159,16 +159,18 @@ class ReplicaStory(PartitionStory):
     def ends(self, last: Scene) -> None:
         if self.close.waited:
             last["space"]["waited"] = self.close.waited
-        words = self.close.in_short(self.leader)
-        if words and not self.live:
-            last["sentence"] = words
+        if self.live:
+            return
+        last["sentence"] = self.close.in_short(self.leader) or last["sentence"]
         lost = self.promises.lost(self.leader)
         cutters = {self.promises.cut_by.get(record, "") for record in lost}
-        if lost and all(cutters):
+        if self.leader and lost and all(cutters):
             lanes = ["told", "leader", *sorted(cutters)]
             last["light"] = [
                 *light_on(sorted(lost)),
                 *(f"time/lane/{lane}" for lane in lanes),
+                "record",
+                f"node/{self.leader.broker}",
             ]
         left = self.close.waited_for
         if left and "light" not in last:
@@ -363,7 +365,7 @@ class ReplicaStory(PartitionStory):
         self.promises.replicated(event, self.number)
         copy.take(d, self.number)
         offsets = span_of(offsets_of(d))
-        copy.says = f"got {_bare(offsets)}"
+        copy.says = f"got {offsets}"
         copy.asked_at = 0
         return self.tell(event, offsets=offsets)
 
@@ -372,7 +374,7 @@ class ReplicaStory(PartitionStory):
         if copy is None:
             return None
 
-        copy.says = f"fetches from {d['offset']}"
+        copy.says = f"fetches from offset {d['offset']}"
         copy.asked_at = self.number
         # of the first records of all
         return self.tell(event) if d["offset"] else QUIETLY
@@ -460,13 +462,16 @@ class ReplicaStory(PartitionStory):
         sign = "✗" if error else "✓"
         has_failed = bool(error)
         offsets = span_of(sorted(record.offset for record in mine))
+        named = self.promises.written[mine[0]].name
+        if len(mine) > 1 or len(named) > LONGEST_MARK:
+            named = offsets.removeprefix("offsets ")
         said = f"{offsets} failed, {error}" if error else f"“done, {offsets}”"
         told = Told(
             f"{who or 'The producer'} is told{self._with_acks(who)}: {said}."
             f" At this moment {self._how_many_have(mine[-1])}.",
             chapter=self.once(f"first {what}"),
             trouble=has_failed,
-            marks=self.mark("told", f"{sign} {_bare(offsets)}", has_failed),
+            marks=self.mark("told", f"{sign} {named}", has_failed),
         )
         self._add_loss(told, "The current leader doesn't have")
         return told
@@ -531,8 +536,3 @@ def _brokers(replicas: Sequence[Event]) -> list[int]:
         if event.kind == "ReplicaOpened":
             found.update(event.detail["replicas"])
     return sorted(found)
-
-
-def _bare(span: str) -> str:
-    """4 to 6, of "offsets 4 to 6"."""
-    return span.removeprefix("offsets ").removeprefix("offset ")

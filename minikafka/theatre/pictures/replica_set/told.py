@@ -81,10 +81,9 @@ class _Told(NamedTuple):
         if lost:
             cutters = {each.cut_by for each in lost}
             then = "cut" if all(cutters) else "lost"
-            words = [f"acknowledged, then {then}", f"✓, then {then}"]
+            words = [f"told ✓, then {then}", f"✓, then {then}"]
             if all(cutters):
-                by = f"cut by {listed(sorted(cutters))}"
-                words = [f"told ✓, {by}", f"✓, {by}", *words]
+                words = [f"told ✓, cut by {listed(sorted(cutters))}", *words]
             fits = fitting(words, self.columns.left - 8, 13, bold=True)
             self._name("lost", self.y - LINE, fits, "trouble")
 
