@@ -351,8 +351,13 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, chromium, tmp_path):
     assert faults_of(pics, chromium, theme, tmp_path) == []
 
 
-def test_on_a_phone_the_last_records_of_a_log_are_seen(stale):
-    for found in stale.scenes:
+def test_on_a_phone_the_last_records_of_a_log_are_seen_but_not_where_votes_are_the_end(
+    stale,
+):
+    *told, last = stale.scenes
+    assert "time/lane" in last["light"] and "record/3/17/3" in shapes(stale, last)
+    assert not [key for key in shapes(stale, last, PHONE) if key.startswith("record/")]
+    for found in told:
         drawn = shapes(stale, found, PHONE)
         for voter in found["space"]["voters"]:
             if voter["end"] < found["space"]["end"]:

@@ -16,7 +16,8 @@ from minikafka.theatre.play import Cast, Space, draws_levers
 
 LEAST = 144  # width of a card
 VOTE, PITCH, MARGIN = 12, 32, 8  # radius of a vote; from one to the next; from the edge
-BAR, LINK = 7, 26  # height of what empties; width of a lever beside it
+# heights of what empties, and of all that tells of it; width of a lever beside it
+BAR, WAITS, LINK = 7, 28, 26
 STRIP = 18  # height of the arrows between cards
 CONTENDERS = ("candidate", LOST, "controller")
 ASKING = ("pre-candidate", "candidate")  # what they wait for are answers
@@ -77,9 +78,10 @@ class Ballot:
             self._draw(d, places[name], scene["space"]["voters"][number], scene)
 
         # an observer waits for no vote
-        lines = 2 if name_of(broker) in self.observers else 3
-        high = card_high(lines, self.draws_levers)
-        return part(name, draw, high=high, least=LEAST, grow=1)
+        waits = 0 if name_of(broker) in self.observers else WAITS
+        high = card_high(1, self.draws_levers)
+        look: Look = {"least": LEAST, "grow": 1}
+        return part(name, draw, high=lambda wide: high(wide) + waits, **look)
 
     def _draw(self, d: Drawing, place: Box, voter: Voter, scene: Scene) -> None:
         space = scene["space"]
@@ -93,7 +95,7 @@ class Ballot:
         card.draw(life, chip, leads=voter["role"] == "controller")
         words = f"epoch {voter['epoch']}"
         if card.name in self.observers:
-            card.say("votes", "has no vote", line=1)
+            words += ", no vote"
         votes = max(space["majority"], len(votes_of(space, voter)))
         room = place.w - 2 * MARGIN - (PITCH * votes if _contends(voter) else 0)
         if has_room(words, room, 12.5):
@@ -108,7 +110,7 @@ class Ballot:
         room = card.place.w - 2 * MARGIN - (LINK if self.live else 0)
         a_ms = room / self.longest
         left_ms = max(until - now_ms, 0)
-        x, y = card.place.x + MARGIN, card.place.y + card.top + 42
+        x, y = card.place.x + MARGIN, card.place.y + card.top + 37
         key = f"time/waits/{card.broker}"
         look: Look = {"r": 3, "tip": f"{card.name} waits {until - since} ms"}
         card.d.rect(
@@ -129,7 +131,7 @@ class Ballot:
         other = apart[0] if apart else voter["leader"]
         # a voter that reaches nobody is healed at its wire
         if not voter["life"] and other not in (-1, card.broker):
-            y = card.top + 44
+            y = card.top + 40
             card.link(name_of(other), card.place.w - 14, y, cut=bool(apart))
 
     # -- between the cards

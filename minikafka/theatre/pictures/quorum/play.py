@@ -25,7 +25,7 @@ LABEL = 104  # width of what is before a log
 # many of these a log must have room for
 LEAST_CELL, CELL, FEW = 90, 175, 4
 MOST_RESULTS, RESULT = 2, 26  # epochs that are told, and the height of a line
-VOTE = 11  # radius of a vote there
+VOTE, NEXT = 11, 31  # radius of a vote there; from one to the next
 # of a client's metadata
 FRESH = ("up to date", "good", "ink")
 STALE = ("stale metadata", "trouble", "paper")
@@ -77,21 +77,22 @@ class QuorumPlay(Play):
         brokers = [voter["broker"] for voter in spaces[0]["voters"]] if spaces else []
         ballot = Ballot(self.cast, scenes)
         lanes = TimeLanes(scenes, self.time)
-        self.boxes = Stage(
-            column(
-                ballot.cards(brokers),
-                ballot.answers(),
-                _results(spaces),
-                lanes.box(scenes, self._lanes),
-                row(_client(spaces), _lamp(), gap=8),
-                self._offsets(),
-                *map(self._log, range(len(brokers)), brokers),
-                gap=4,
-            )
+        votes = (
+            ballot.cards(brokers),
+            ballot.answers(),
+            _results(spaces),
+            lanes.box(scenes, self._lanes),
+            row(_client(spaces), _lamp(), gap=8),
         )
+        logs = map(self._log, range(len(brokers)), brokers)
+        self.boxes = Stage(column(*votes, self._offsets(), *logs, gap=4))
+        self.of_votes = Stage(column(*votes, gap=4))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        self.boxes.draw(drawing, scenes[-1])
+        """A phone shows the votes alone where the last step is about them."""
+        is_about_votes = "time/lane" in scenes[-1].get("light", ())
+        stage = self.of_votes if drawing.phone and is_about_votes else self.boxes
+        stage.draw(drawing, scenes[-1])
 
     # -- the metadata log
 
@@ -214,11 +215,11 @@ def _result(
         for broker in voters:
             letter = str(broker)
             d.disc(f"{key}/vote/{broker}", x, middle, VOTE, letter, broker - 1, size=13)
-            x += 2 * VOTE + 3
+            x += NEXT
         for place_left in range(len(voters), majority):
             lacks = f"{key}/lacks/{candidate}/{place_left}"
             d.circle(lacks, x, middle, VOTE - 1, line="trouble", dash="3 3", width=1.5)
-            x += 2 * VOTE + 3
+            x += NEXT
     ways = [f"nobody wins: none has {majority} votes", f"none has {majority} votes"]
     if winner:
         ways = [f"{winner} wins"]

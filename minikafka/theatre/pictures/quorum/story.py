@@ -176,7 +176,7 @@ class QuorumStory(CopiesStory):
             words += f" {capital(leader)} led {self.part_name} all that time."
         last["sentence"] = f"{before} {words}"
         last["light"] = [f"result/{epoch}" for epoch in self.results]
-        last["light"] += ["time/lane/controller", "time/lane/leader", "vote"]
+        last["light"] += ["time/lane", "vote"]
         if self.active:
             last["light"].append(f"node/{self.active.broker}")
 
