@@ -350,9 +350,7 @@ class DrawnLog:
         return text, more, "" if self.bare else str(record.offset)
 
     def cut(self, record: Copied) -> None:
-        """One that was dropped: struck through, and then, above the one that takes its
-        place, its empty place.
-        """
+        """One that was dropped, struck through; later an empty place above another."""
         key = f"cut/{self.broker}/{record.offset}"
         box = self.cell_at(record.offset)
         text, more, below = self.words(record)
@@ -385,20 +383,16 @@ class DrawnLog:
         self.d.upright(f"{self.key}/high-watermark", *ends, **line)
 
     def epochs(self, shown: Sequence[Copied]) -> None:
-        """Over the records in which leader epoch they were written, but where there is
-        one that was cut.
-        """
+        """In which epoch they were written, over the records up to one that was cut."""
         epochs = [record.epoch for record in shown]
         begun = -1
         for number, record in enumerate(shown):
             if record.epoch == begun:
                 continue
             begun = record.epoch
-            run = epochs[number:].count(begun)
             offset = record.offset
-            until = min(
-                [offset + run, *(each for each in self.dropped if each >= offset)]
-            )
+            ends = [each for each in self.dropped if each >= offset]
+            until = min([*ends, offset + epochs[number:].count(begun)])
             room = (until - offset) * self.columns.pitch - 4
             words = fitting([f"epoch {begun}", f"e{begun}"], room, 12)
             if words:

@@ -26,7 +26,7 @@ class Sent(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """The longest one for an acknowledgement."""
+    """The longest one for an acknowledgement, of those that are worth a sentence."""
 
     record: RecordId
     ms: int
@@ -69,7 +69,7 @@ class Close:
             if sent is None:
                 continue
             ms = now_ms - sent.at_ms
-            if self.longest is None or ms > self.longest.ms:
+            if ms >= LONG_MS and (self.longest is None or ms > self.longest.ms):
                 self.longest = Wait(record, ms, sent, isr=list(isr))
 
     # -- what came of it
@@ -81,25 +81,22 @@ class Close:
             assert leader is not None, "without a leader nothing is lost"
             return self._lost(lost, leader)
 
-        if self.longest and self.longest.ms >= LONG_MS:
-            return self._waited(self.longest)
-
-        return ""
+        return self._waited(self.longest) if self.longest else ""
 
     @property
     def waited(self) -> list[Any] | None:
-        """The longest wait, if it was long: its begin and end, and whose it was."""
+        """The longest wait, if there was one: its begin and end, and whose it was."""
         wait = self.longest
-        if wait is None or wait.ms < LONG_MS:
+        if wait is None:
             return None
         at_ms = wait.sent.at_ms
         return [at_ms, at_ms + wait.ms, self._promises.written[wait.record].name]
 
     @property
     def waited_for(self) -> list[int]:
-        """The brokers that left the ISR during the longest wait, if it was long."""
+        """The brokers that left the ISR during the longest wait, if there was one."""
         wait = self.longest
-        if wait is None or wait.ms < LONG_MS:
+        if wait is None:
             return []
         return [broker for broker in wait.sent.isr if broker not in wait.isr]
 

@@ -174,10 +174,9 @@ class ReplicaStory(PartitionStory):
             ]
         left = self.close.waited_for
         if left and "light" not in last:
-            names = [f"broker {broker}" for broker in left]
             last["light"] = [
                 "time/lane/isr",
-                *(f"time/lane/{name}" for name in names),
+                *(f"time/lane/broker {broker}" for broker in left),
                 *(f"node/{broker}" for broker in left),
                 "time/lane/told",
             ]

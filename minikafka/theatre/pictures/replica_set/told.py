@@ -79,11 +79,11 @@ class _Told(NamedTuple):
         every = [WasTold(*each) for each in told]
         lost = [each for each in every if each.lost]
         if lost:
-            cutters = {each.cut_by for each in lost}
-            then = "cut" if all(cutters) else "lost"
-            words = [f"told ✓, then {then}", f"✓, then {then}"]
+            cutters = sorted({each.cut_by for each in lost})
+            words = ["told ✓, then lost", "✓, then lost"]
             if all(cutters):
-                words = [f"told ✓, cut by {listed(sorted(cutters))}", *words]
+                by = f"told ✓, cut by {listed(cutters)}"
+                words = [by, "told ✓, then cut", "✓, then cut"]
             fits = fitting(words, self.columns.left - 8, 13, bold=True)
             self._name("lost", self.y - LINE, fits, "trouble")
 
