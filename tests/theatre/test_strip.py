@@ -18,6 +18,7 @@ pytestmark = [
 FAULTS = [Crash(1, restart_after_ms=20_000), Freeze(1, at_ms=0, for_ms=12_000)]
 LOST = "acknowledged records lost"
 NOTHING_LOST = "nothing acknowledged lost"
+TALL = {"width": 1280, "height": 900}  # the map and its picture fit
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture
 def asking(chromium, path):
-    page = chromium.new_page(reduced_motion="reduce")
+    page = chromium.new_page(reduced_motion="reduce", viewport=TALL)
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(path.as_uri())
@@ -127,7 +128,9 @@ def test_a_fault_that_is_dragged_along_time_takes_the_run_with_it_and_stays(page
 
 
 def test_a_finger_that_is_dragged_along_a_row_does_the_same(chromium, path):
-    page = chromium.new_page(has_touch=True, reduced_motion="reduce")
+    page = chromium.new_page(
+        has_touch=True, reduced_motion="reduce", viewport=TALL
+    )
     page.goto(path.as_uri())
     page.get_by_role("button", name="show all").click()
     session = page.context.new_cdp_session(page)

@@ -6,6 +6,7 @@ const at = id => document.getElementById(id);
 const SETTINGS = ['acks', 'lasts_ms', 'step_ms'], FIRST_MS = 4980, COLUMNS = 20, MOST_WORKERS = 4, MOST_FAULTS = 4;
 const A_PAUSE = 700;  // ms without another step: then the run begins
 const AN_EDGE = 4;  // px
+const FIRST = '0/0';  // the cell that the board marks before one is chosen
 const frame = document.querySelector('#stage iframe'), still = matchMedia('(prefers-reduced-motion: reduce)');
 
 let settings = { acks: '1', lasts_ms: 12000, step_ms: 5, first_ms: FIRST_MS, also: [], cuts: false };
@@ -125,7 +126,7 @@ function choosing(key) {
 
 // A finger is wider than a cell: these go along its row, and where one stops the run begins.
 function step(by) {
-  const [row, column] = chosen.split('/').map(Number), send = what => frame.contentWindow.dispatchEvent(new CustomEvent(what, { detail: chosen }));
+  const [row, column] = (chosen ?? FIRST).split('/').map(Number), send = what => frame.contentWindow.dispatchEvent(new CustomEvent(what, { detail: chosen }));
   clearTimeout(stepping);
   chosen = `${row}/${column + by}`;
   score();
@@ -284,12 +285,12 @@ function score() {
     at(id).hidden = !isOfThis;
     at(id).classList.toggle('waits', !isThere);
   }
-  const column = Number(chosen?.split('/')[1]);
+  const column = Number((chosen ?? FIRST).split('/')[1]);
   for (const [id, end] of [['earlier', 0], ['later', COLUMNS - 1]]) {
-    at(id).hidden = chosen === null || map === null || isSolved;
+    at(id).hidden = map === null || isSolved;
     at(id).disabled = column === end;
   }
-  at('told').classList.toggle('brief', !document.querySelector('#acts button:not([hidden], .waits)'));
+  at('told').classList.toggle('brief', chosen === null && !document.querySelector('#acts button:not([hidden], .waits, .step)'));
 }
 
 // -- the puzzles
