@@ -61,7 +61,7 @@ A *task*'s process gets a `kill -9`. At the *driver*'s calls an error ends the q
 leaves the same checkpoint. For the file sink's lists and commits, we take away the files
 that a killed driver wouldn't have written.
 """
-HEADS = ("killed", "just before it would")
+HEADS = ("killed", "just before it would", "in the end")
 BATCH, AT_MOST = 1, 60
 EVENTS = list(dataset("transfers").generate(count=100, seed=7))
 POSTINGS = [json.loads(event.value) for event in EVENTS]
@@ -273,22 +273,19 @@ def page(found):
 
 
 def told_of(kills, results):
-    """One sink's kills; what they have in common is said once, before them."""
-    heads, rows = list(HEADS), [(kill.where, kill.at) for kill in kills]
-    if len(set(results)) > 1:
-        heads.append("the table in the end")
-        rows = [(*row, end) for row, end in zip(rows, results, strict=True)]
-        return [table(heads, rows)]
-    return [
-        f"After each of its {len(kills)} kills the table is {results[0]}.",
-        table(heads, rows),
-    ]
+    """One sink's kills; what equal means there is said once, before them."""
+    ends, means = zip(*(parted(result) for result in results), strict=True)
+    rows = [(kill.where, kill.at, end) for kill, end in zip(kills, ends, strict=True)]
+    lines = [f"| {' | '.join(row)} |" for row in (HEADS, *rows)]
+    lines.insert(1, "|--" * len(HEADS) + "|")
+    told = [f"Equal means {words}." for words in dict.fromkeys(means) if words]
+    return [*told, "\n".join(lines)]
 
 
-def table(heads, rows):
-    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
-    lines.insert(1, "|--" * len(heads) + "|")
-    return "\n".join(lines)
+def parted(result):
+    """The end of a kill in a word or two, and what that means, if it is said."""
+    end, _, means = result.partition(": ")
+    return end, means
 
 
 @contextmanager

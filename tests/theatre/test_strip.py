@@ -128,9 +128,7 @@ def test_a_fault_that_is_dragged_along_time_takes_the_run_with_it_and_stays(page
 
 
 def test_a_finger_that_is_dragged_along_a_row_does_the_same(chromium, path):
-    page = chromium.new_page(
-        has_touch=True, reduced_motion="reduce", viewport=TALL
-    )
+    page = chromium.new_page(has_touch=True, reduced_motion="reduce", viewport=TALL)
     page.goto(path.as_uri())
     page.get_by_role("button", name="show all").click()
     session = page.context.new_cdp_session(page)

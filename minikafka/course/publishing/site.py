@@ -888,8 +888,17 @@ def reading(name: str) -> str:
     html = OF_LESSONS.sub(lambda found: NUMBER.sub(_linked, found[0]), html)
     if name == "from_notebook_to_spark_submit":
         return page_with_code(READINGS[name], html)
+    if name == "kills_of_three_sinks":
+        return page(READINGS[name], first_two_paired(html))
     is_long = html.count("<h2") >= MANY_SECTIONS
     return page(READINGS[name], with_contents(html) if is_long else html)
+
+
+def first_two_paired(html: str) -> str:
+    """The same page with its first two sections beside each other where they fit."""
+    begins, *sections = re.split("(?=<h2)", html)
+    pair = "".join(f"<section>{each}</section>" for each in sections[:2])
+    return f'{begins}<div class="pair">{pair}</div>{"".join(sections[2:])}'
 
 
 def glossary(html: str) -> str:

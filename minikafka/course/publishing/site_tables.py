@@ -34,12 +34,12 @@ WIDTHS = {
     "reason": 24,
     "configs": 76,
     "killed": 15,
-    "just before it would": 35,
+    "just before it would": 45,
     "place": 10,
     "error code": 28,
     "who sees it": 24,
     "what to do": 38,
-    "the table in the end": 50,
+    "in the end": 40,
 }
 
 
@@ -50,7 +50,7 @@ COMPARED = "default of"
 # what brackets may say behind a value that has another name there
 OTHER_NAME = re.compile(r"\S+ \((all|latest|none)\)")
 # columns, and letters in a cell: up to here a phone shows the table as a table
-FEW, SHORT = 3, 60
+FEW, SHORT = 3, 40
 # letters in a column's name: up to here a phone shows the cells beside their names
 NAME = 17
 # the numbers of the old boss and of the new one, in a cell of their own
