@@ -295,6 +295,20 @@ def test_each_change_begins_with_its_subject_and_has_at_most_two_sentences():
         assert len(re.findall(r"[.?!]\W? (?=[A-Z`])", change)) <= 1, change
 
 
+@pytest.mark.browser
+def test_on_a_phone_what_changed_is_folded_but_for_the_first_theme(browser, tmp_path):
+    page = opened(browser, site.news_page(), tmp_path)
+    shown = "all => all.map(e => e.checkVisibility())"
+    lists = page.locator("main details:has(h3) ul")
+    assert all(lists.evaluate_all(shown)) and page.is_visible(".aside")
+    page.set_viewport_size(PHONE)
+    page.reload()
+    assert lists.evaluate_all(shown) == [True] + [False] * (lists.count() - 1)
+    page.click(".within summary")
+    page.click(".within a >> nth=-1")
+    assert lists.last.is_visible()
+
+
 @pytest.mark.parametrize("make", [site.matrix_page, site.recipes_page])
 def test_a_page_that_waits_for_a_night_says_so_and_where_to_look_meanwhile(
     make, monkeypatch, tmp_path

@@ -207,6 +207,10 @@ AIMS = (
         " Kafka that real clients talk to.",
     ),
 )
+# a theme of the change log: its heading without the link to itself, and its list
+A_THEME = re.compile(
+    r'(<h3 [^\n]*?)<a class="anchor-link".*?</h3>(.*?</ul>)', re.DOTALL
+)
 A_NUMBER = re.compile(r"<td>(\d\d)</td>")  # of a lesson, in a table
 A_TERM = re.compile(r"<tr>\s*<td>(?:<code>)?(\w)")  # the glossary's rows begin so
 NUMBER = re.compile(r"\b\d\d\b")
@@ -562,7 +566,7 @@ def differences_page() -> str:
         "12",
     )
     html = from_markdown(text.replace("](README.md)", f"]({TESTING})"))
-    return page(head, with_contents(html))
+    return page(head, contents_beside(html) + with_contents(html))
 
 
 def news_page() -> str:
@@ -580,8 +584,19 @@ def news_page() -> str:
 
     html = re.sub("<li>.*", lambda line: named.sub(link, line[0]), html)
     html = SHORT_CODE.sub(r'<code class="whole">\1</code>', html)
-    style = "<style>\nli { margin-bottom: 12px; }\n</style>\n"
-    return page(head, style + with_contents(html, "h3"))
+    script = "\n" + own("site_news.js")
+    body = filled(
+        "site_news.html",
+        contents=contents_beside(html, "h3"),
+        changes=A_THEME.sub(_folded, with_contents(html, "h3")),
+        script=script,
+    )
+    return page(head, body, policy=may_run(script))
+
+
+def _folded(theme: re.Match[str]) -> str:
+    """What changed in a theme, below its heading, in which nothing else is clicked."""
+    return f"<details open><summary>{theme[1]}</h3></summary>{theme[2]}</details>"
 
 
 def filtered(head: Head, template: str, parts: Mapping[str, str]) -> str:

@@ -195,11 +195,11 @@ def within(html: str, level: str) -> str:
     )
 
 
-def contents_beside(html: str) -> str:
-    """The same links for a wide window (site_code.css): beside the text, in sight."""
+def contents_beside(html: str, level: str = "h2") -> str:
+    """The same links for a wide window: beside the text, in sight."""
     return (
         '<nav class="aside" aria-label="on this page"><div><p>On this page</p>'
-        f"{_sections(html, 'h2')}</div></nav>"
+        f"{_sections(html, level)}</div></nav>"
     )
 
 
