@@ -382,6 +382,11 @@ def test_on_a_phone_a_button_that_copies_lies_on_its_code_and_short_code_stays_w
     page.set_viewport_size(PHONE)
     ends = "all => all.map(e => e.getBoundingClientRect().bottom)"
     codes = page.locator(".block pre")
+    room = "e => parseFloat(getComputedStyle(e).paddingBottom)"
+    for code in codes.all():
+        last = code.text_content().rstrip().split("\n")[-1]
+        is_wrapped = code.get_attribute("class") == "line"
+        assert (code.evaluate(room) == 44) == (len(last) > 30 and not is_wrapped)
     for button, code in zip(
         page.locator(".block > button").evaluate_all(ends),
         codes.evaluate_all(ends),
