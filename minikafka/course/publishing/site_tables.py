@@ -149,24 +149,19 @@ def _row(row: str, heads: list[str]) -> str:
 
 def _compared(row: re.Match[str]) -> str:
     """A row of clients' defaults: values that differ from the first client's are bold.
-    On a phone one cell speaks for all clients that have its words.
+    On a phone one cell speaks for all four if they have the same.
     """
     name, *cells = re.findall('<td data-label="(.*?)">(.*?)</td>', row[0], re.DOTALL)
     values = [_value(text, of_first=cells[0][1]) for _, text in cells]
     shown = [f'<td data-label="{name[0]}">{name[1]}</td>']
-    for number, (_, text) in enumerate(cells):
-        value = values[number]
-        differs = _begin(value) != _begin(values[0])
-        marks = "differs" * differs + " again" * (value in values[:number])
+    are_same = len(set(values)) == 1
+    for number, (client, text) in enumerate(cells):
+        differs = _begin(values[number]) != _begin(values[0])
+        marks = "differs" * differs + "again" * (are_same and number > 0)
         if differs:
             text = f"<b>{_begin(text)}</b>{text.removeprefix(_begin(text))}"
-        whose = [
-            client
-            for (client, _), other in zip(cells, values, strict=True)
-            if other == value
-        ]
-        label = "all four" if len(whose) == 4 else ", ".join(whose)
-        shown.append(f'<td data-label="{label}" class="{marks.strip()}">{text}</td>')
+        label = "all four" if are_same else client
+        shown.append(f'<td data-label="{label}" class="{marks}">{text}</td>')
     return "\n".join(["<tr>", *shown, "</tr>"]).replace(' class=""', "")
 
 
@@ -193,7 +188,7 @@ def _begins(table: str, heads: list[str]) -> str:
     is_small = len(heads) <= FEW and max(map(len, cells), default=0) <= SHORT
     has_short_names = max(map(len, heads[1:]), default=0) <= NAME
     classes = ["fits"] * is_small
-    if len(heads) > FEW and has_short_names and COMPARED not in heads:
+    if len(heads) > FEW and has_short_names:
         classes.append("aligned")
     columns = ""
     if WIDTHS.keys() >= set(heads):
