@@ -258,7 +258,7 @@ class Copied(NamedTuple):
 @dataclass(frozen=True)
 class DrawnLog:
     """One broker's copy of a log. log: broker, end, high_watermark, records as [offset,
-    epoch, text, more, tip, number]; cut: those that were just dropped. leaders: epoch ->
+    epoch, text, more, tip, number]; cut: those that were dropped last. leaders: epoch ->
     number of the broker that led. y, cell: the upper edge of its records, and their
     height. bare: with neither offsets nor epochs around them.
     """
