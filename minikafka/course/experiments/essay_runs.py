@@ -362,9 +362,10 @@ def forked(place: int, by_all: bool) -> Sight:
     elif waited_s >= 1:
         kind = WAITS
         again = ", because it was sent again" if cut else ""
+        behind = log[log.index("loaded") - 1]
         says = (
-            f"“loaded” is done {waited_s:.0f} s late{again}. The log holds"
-            f" {_quoted(log)}."
+            f"“loaded” is done {waited_s:.0f} s late{again}. It stands behind"
+            f" “{behind}”."
         )
     else:
         kind = WELL
@@ -430,14 +431,13 @@ def gated(place: int, committed: bool) -> Sight:
 
 # -- the sink
 
-# where plain is then
 KILLS_MS = {
-    "at order 1, before the first step": 1900,
-    "at order 1, between the two steps": 2200,
-    "at order 1, after the second step": 2440,
-    "at order 2, before the first step": 2900,
-    "at order 2, between the two steps": 3200,
-    "at order 2, after the second step": 3440,
+    "at order 1, before plain’s first step": 1900,
+    "at order 1, between plain’s two steps": 2200,
+    "at order 1, after plain’s second step": 2440,
+    "at order 2, before plain’s first step": 2900,
+    "at order 2, between plain’s two steps": 3200,
+    "at order 2, after plain’s second step": 3440,
 }
 
 

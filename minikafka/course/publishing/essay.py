@@ -76,7 +76,7 @@ MARKS = {
     "batch": [
         "none",
         *(
-            f"{what}\n{order}"
+            f"{order}\n{what}" if order == 1 else str(order)
             for what in ("answer", "order")
             for order in FIRST_MESSAGES
         ),
@@ -104,10 +104,10 @@ WAY = (
     ("", (8,)),
     ("database", ()),
 )
-# Where the way is drawn, its name, and which kind of each case it shows.
+# Where the way is drawn, its name, and which kinds of each case it shows.
 WAYS = (
-    ("hero", "An order’s way", "kind"),
-    ("switched", "An order’s way, with all switches on", "switched"),
+    ("hero", "An order’s way", ("kind",)),
+    ("switched", "An order’s way, with all switches on", ("kind", "switched")),
 )
 SECTION = re.compile(r'<h2 id="([^"]*)">([0-9])\. (.*?)<')
 # Paragraphs that stand out: what to move in a picture, and what helps.
@@ -230,25 +230,34 @@ def _height(drawing: str) -> float:
     return round(int(height) / int(width), 4)
 
 
-def way(html: str, kinds: Sequence[str], name: str) -> str:
+def way(html: str, kinds: Sequence[Sequence[str]], name: str) -> str:
     """An order's way, with the eight places as links. html: of the prose. kinds: what
-    happens to an order there. name: for those who don't see it.
+    happens to an order at each place, perhaps before and after. name: for those who
+    don't see it.
     """
     section = {int(number): (id_, name) for id_, number, name in SECTION.findall(html)}
     parts = []
     for who, numbers in WAY:
         links = "".join(
-            f'<a href="#{section[number][0]}"><i data-kind="{kinds[number - 1]}">'
-            f"{_sign(kinds[number - 1])}</i>"
-            f" <span>{number}. {section[number][1]}</span></a>"
+            f'<a href="#{section[number][0]}">{_signs(kinds[number - 1])}'
+            f" <span><strong>{number}.</strong> {section[number][1]}</span></a>"
             for number in numbers
         )
         start = f"<div><b>{who}</b>" if who else '<div class="leg">'
         parts.append(f"{start}{links}</div>")
     return (
         f'<div class="road" role="navigation" aria-label="{name}">'
-        f"{''.join(parts)}</div>{_key(kinds)}"
+        f"{''.join(parts)}</div>{_key([kind for each in kinds for kind in each])}"
     )
+
+
+def _signs(kinds: Sequence[str]) -> str:
+    """What happens at a place; smaller what happened there before."""
+    *before, now = dict.fromkeys(kinds)
+    was = "".join(
+        f'<i class="was" data-kind="{kind}">{_sign(kind)}</i>' for kind in before
+    )
+    return f'{was}<i data-kind="{now}">{_sign(now)}</i>'
 
 
 def _key(kinds: Sequence[str]) -> str:
@@ -309,8 +318,8 @@ def body(first: Mapping[str, Any], from_markdown: Any) -> str:
     HTML.
     """
     html = from_markdown(prose())
-    for place, name, kind in WAYS:
-        kinds = [first[case.name][kind] for case in CASES]
+    for place, name, shown in WAYS:
+        kinds = [[first[case.name][kind] for kind in shown] for case in CASES]
         html = html.replace(f"<!-- {place} -->", way(html, kinds, name))
     html = html.replace("<!-- end -->", END)
     for name, begin in STAND_OUT.items():

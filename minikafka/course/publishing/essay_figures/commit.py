@@ -27,7 +27,7 @@ PLACES = ("before the first line", "between the lines", "after the second line")
 class Facts(NamedTuple):
     """lines: of the program. done: how many of them it had run for its last order when
     it was killed. committed: the last offset by then. began_again: the order that it got
-    first afterwards. paid: orders in the order of payment.
+    first afterwards. paid, paid_again: the orders that it paid before and afterwards.
     """
 
     lines: tuple[str, str]
@@ -37,6 +37,7 @@ class Facts(NamedTuple):
     began_again: int
     orders: int
     paid: tuple[int, ...]
+    paid_again: tuple[int, ...]
 
 
 def read(trace: Sequence[Event]) -> Facts:
@@ -55,7 +56,8 @@ def read(trace: Sequence[Event]) -> Facts:
         committed=committed[-1] if committed else None,
         began_again=_polled(later)[0],
         orders=len(of_kind(trace, "PartitionChosen")),
-        paid=tuple(_paid(trace)),
+        paid=tuple(_paid(first)),
+        paid_again=tuple(_paid(later)),
     )
 
 
@@ -74,11 +76,11 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     if d.phone:
         _code(d, run, 0, width)
         _orders(d, run, 0, 188)
-        d.high = 384
+        d.high = 350
     else:
-        _code(d, run, 16, 372)
-        _orders(d, run, 440, 4)
-        d.high = 204
+        _code(d, run, 0, 372)
+        _orders(d, run, 440, 6)
+        d.high = 170
     return d
 
 
@@ -104,7 +106,9 @@ def _code(d: Sheet, run: Facts, y: float, w: float) -> None:
 
 
 def _orders(d: Sheet, run: Facts, x: float, y: float) -> None:
-    """What billing worked on before it was killed and afterwards, and what is paid."""
+    """What billing worked on before it was killed and afterwards, and below each of the
+    two what it paid; between them where it resumes.
+    """
     pitch, high = (d.width - x - 2) / run.orders, 26
 
     def work(key: str, row: float, first: float, end: float) -> Box:
@@ -112,34 +116,32 @@ def _orders(d: Sheet, run: Facts, x: float, y: float) -> None:
         d.rect(key, *box, "actor1", r=4)
         return box
 
-    before = work("before", y + 22, 0, run.last + 0.3 + run.done * 0.25)
-    d.killed("before/kill", before.right, y + 10, before.bottom)
-    d.say(
-        "before/words", before.right + 16, before.y + 10, "until it is killed", "quiet"
-    )
-    after = work("after", y + 82, run.began_again, run.orders)
+    def paid(order: int, row: float) -> Box:
+        return Box(x + order * pitch, row, pitch - GAP, high)
+
+    before = work("before", y + 20, 0, run.last + 0.3 + run.done * 0.25)
+    d.killed("before/kill", before.right, y + 8, before.bottom)
+    beside = before.right + 16
+    d.say("before/words", beside, before.y + 10, "until it is killed", "quiet")
+    row = before.bottom + 5
+    for order in run.paid:
+        d.record(f"before/{order}", paid(order, row), f"{order} paid", large=False)
+    for order in range(run.last + 1):
+        if order not in run.paid + run.paid_again:
+            box, text = paid(order, row), f"{order} lost"
+            d.record(f"lost/{order}", box, text, GONE, large=False, dash="4 4", width=2)
+    after = work("after", row + high + 38, run.began_again, run.orders)
     look: Look = {"anchor": "middle", "bold": True}
-    d.say(
-        "after/words",
-        after.x + after.w / 2,
-        after.y + 10,
-        "started again",
-        "on1",
-        **look,
-    )
-    row = y + 132
-    _flag(d, run, max(after.x - GAP / 2, 0), y + 66, after.bottom)
-    d.say("paid", x, row - 15, "payments", bold=True)
-    for order in range(run.orders):
-        key, box = f"paid/{order}", Box(x + order * pitch, row, pitch - GAP, high)
-        times = run.paid.count(order)
-        if not times:
-            text = f"{order} lost"
-            d.record(key, box, text, GONE, large=False, dash="4 4", width=2)
-        for number in range(times):
-            text, paint = (f"{order} again", SECOND) if number else (str(order), PLAIN)
-            d.record(f"{key}/{number}", box, text, paint, large=not number)
-            box = box._replace(y=box.bottom + 4)
+    middle, text = after.x + after.w / 2, "started again"
+    d.say("after/words", middle, after.y + 10, text, "on1", **look)
+    _flag(d, run, max(after.x - GAP / 2, 0), after.y - 14, after.bottom)
+    for order in run.paid_again:
+        is_second = order in run.paid
+        text, paint = (
+            (f"{order} again", SECOND) if is_second else (f"{order} paid", PLAIN)
+        )
+        box = paid(order, after.bottom + 5)
+        d.record(f"after/{order}", box, text, paint, large=False)
 
 
 def _flag(d: Sheet, run: Facts, x: float, y: float, bottom: float) -> None:

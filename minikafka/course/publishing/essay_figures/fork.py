@@ -112,7 +112,7 @@ def _write_of(trace: Sequence[Event], who: str, value: str, cut_ms: int) -> Writ
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch, top = (26, 38, 34) if d.phone else (28, 38, 34)
+    high, pitch, top = (26, 38, 34) if d.phone else (26, 33, 34)
     left = PHONES_NAMES if d.phone else NAMES
     # the network between its two sides: a leader each, and who writes to it
     lonely, first, network, other, web = (top + number * pitch for number in range(5))
@@ -151,7 +151,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
             d.say(f"lane/{y:g}/writes", x, y + high / 2, writes)
     foot = web + high + 6
     d.times(axis, foot, seconds(0, 30, 10))
-    d.high = _logs(d, run, foot + 58)
+    d.high = _logs(d, run, foot + 54)
     return d
 
 
@@ -223,8 +223,8 @@ def _logs(d: Sheet, run: Facts, y: float) -> float:
     """The brokers' logs at the end, and what one had cut off: behind a gap, on a phone
     below them. Returns where that ends.
     """
-    left, high, pitch = (PHONES_NAMES, 28, 34) if d.phone else (NAMES, 30, 36)
-    columns, apart = (PLACES, 0) if d.phone else (PLACES + 1, 40)
+    left, high, pitch = (PHONES_NAMES, 28, 34) if d.phone else (NAMES, 28, 33)
+    columns, apart = (PLACES, 0) if d.phone else (PLACES + 1, 64)
     wide = (d.width - left - apart + 3) / columns
     large = not d.phone
     d.say("logs/name", 0, y - 16, "in the end", "quiet")
@@ -233,7 +233,7 @@ def _logs(d: Sheet, run: Facts, y: float) -> float:
         name = f"broker {broker}"
         d.say(f"logs/{broker}", 0, row + high / 2, name, bold=True)
         if broker == (run.new or run.old) and not d.phone:
-            x = d.long(name, bold=True) + 10
+            x = left + PLACES * wide + 8
             d.say("logs/leads", x, row + high / 2, "leads", "actor1", bold=True)
         for place in range(PLACES):
             key = f"log/{broker}/{place}"

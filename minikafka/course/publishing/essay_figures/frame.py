@@ -146,11 +146,14 @@ class Sheet(Drawing):
     ) -> None:
         """A record that somebody had and cut off; struck out if it is lost."""
         paint = GONE if is_lost else Paint("none", "rule", "quiet")
-        self.record(key, box, text, paint, large=large, dash="4 3")
-        if is_lost:
+        self.rect(key, *box, paint.fill, paint.line, r=5, dash="4 3")
+        if is_lost:  # behind the words, so that they can be read
             low, top = box.bottom - 4, box.y + 4
             strike = f"{key}/strike"
             self.line(strike, box.x + 3, low, box.right - 3, top, LOST, width=2)
+        middle: Look = {"anchor": "middle", "bold": True, "halo": "paper"}
+        x, y = box.x + box.w / 2, box.y + box.h / 2
+        self.say(f"{key}/words", x, y, text, paint.ink, large=large, **middle)
 
     def empty(self, key: str, box: Box) -> None:
         """A place for a record that isn't there."""
@@ -210,6 +213,9 @@ class Sheet(Drawing):
     def name(self, key: str, name: str, y: float, h: float) -> None:
         """A lane's name on the left, on a phone above it; it can be read on lines."""
         middle = y - 12 if self.phone else y + h / 2
+        if self.phone:
+            wide = self.long(name, bold=True) + 6
+            self.rect(f"{key}/name/ground", 0, middle - 10, wide, 20, "paper")
         self.say(f"{key}/name", 0, middle, name, bold=True, halo="paper")
 
     def ground(self, key: str, axis: Axis, y: float, h: float) -> None:

@@ -82,21 +82,23 @@ def read(trace: Sequence[Event]) -> Facts:
 
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
+    """Above what happens when, and below it the log before and after."""
     d = Sheet(width)
-    high = 28 if d.phone else 32
-    left, top = (0, 262) if d.phone else (128, 152)
+    high = 28
+    left, top = (0, 22) if d.phone else (132, 0)
     axis = Axis(Stretch(0, END_MS, left, width - 2))
-    x = 98 if d.phone else left
-    wide = (width - x - 10) / 3 - 8 if d.phone else 112
-    _open_log(d, run, x, wide)
-    _ended_log(d, run, Point(x + 16, 156) if d.phone else Point(width - 354, 44), wide)
     low = _transaction(d, run, axis, top, high)
     row = low + (50 if d.phone else 28)
     d.lane(READER, READER, axis, row, high)
     _auditor(d, run, axis, row, high)
     foot = row + high + 8
     d.times(axis, foot, seconds(0, END_MS // 1000, 20 if d.phone else 10))
-    d.high = foot + 26
+    logs = foot + 48
+    x = 98 if d.phone else left
+    wide = (width - x - 10) / 3 - 8 if d.phone else 112
+    _open_log(d, run, Point(x, logs), wide)
+    ended = Point(x + 16, logs + 116) if d.phone else Point(width - 354, logs)
+    d.high = _ended_log(d, run, ended, wide)
     return d
 
 
@@ -106,7 +108,7 @@ def _transaction(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> flo
     """
     looks, low = y + high + 11, y + high + 22
     d.ground("transaction", axis, y, low - y)
-    d.name("transaction", "transaction", y, high)
+    d.name("transaction", "open transaction", y, high)
     text = "coordinator looks"
     if d.phone:
         d.say("looks/name", d.width - 14, y - 11, text, "quiet", anchor="end")
@@ -116,13 +118,8 @@ def _transaction(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> flo
     box = axis.box(run.opened_ms, run.aborted_ms, y, high)
     d.bar("open", box, STOPPED)
     late = axis.x(run.late_ms)
-    text, ends = "unfinished", "aborted"  # for it is the gate that is open, or shut
-    if d.long(text) + 20 <= late - box.x:
-        d.plate("open/plate", (box.x + late) / 2, y + high / 2, text, "ink", "paper")
-    else:
-        ends = f"{text}, then {ends}"
     colour = "ink" if run.is_heeded else LOST
-    d.say("aborted", box.right + 8, y + high / 2, ends, colour, bold=True)
+    d.say("aborted", box.right + 8, y + high / 2, "aborted", colour, bold=True)
     d.upright("late", late, y, low + 14, "ink", width=1.5)
     d.say("late/words", late + 6, low + 10, "timed out", bold=True)
     for at_ms in range(every := BROKER_CONFIGS[LOOKS_EVERY].default, END_MS, every):
@@ -132,13 +129,14 @@ def _transaction(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> flo
     return low
 
 
-def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
+def _open_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     """The partition with its gate, and the reader on its way through the log: the gate
     stops it, or stands open for it.
     """
-    box = Box(x + 16, 44, wide, HIGH)
+    x, top = place
+    box = Box(x + 16, top + 32, wide, HIGH)
     behind = box._replace(x=box.right + 8)
-    d.say("log", 0, 12, "before the abort", "quiet")
+    d.say("log", 0, top, "before the abort", "quiet")
     d.say("log/name", 0, box.y + HIGH / 2, "the log", bold=True)
     if run.is_heeded:
         d.record("log/opened", box, run.opened)
@@ -155,23 +153,25 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
         d.line("gate/up", middle, hinge, middle + 70, hinge - rises, WAITS, width=8)
     d.circle("gate/hinge", middle, hinge, 6, "ink", "paper", width=1.5)
     d.say("gate/name", 0, hinge, f"gate {state}", bold=True)
-    name = d.long(READER, bold=True) + 8
-    d.say("reader", 0, way, READER, bold=True)
+    name = d.long("it reads", bold=True) + 8
+    d.say("reader", 0, way, "it reads", bold=True)
     if run.is_heeded:
         d.say("gate/words", x + 16, way, "gets no further")
     end = x - 2 if run.is_heeded else behind.right
     d.tip("reader/way", name, way, end, way, "ink")
 
 
-def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
-    """The partition when the transaction has ended, and what the auditor counts."""
-    box = Box(*place, wide, HIGH)
+def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> float:
+    """The partition when the transaction has ended, and what the auditor counts. Returns
+    where that ends.
+    """
+    box = Box(place.x, place.y + 32, wide, HIGH)
     behind = box._replace(x=box.right + 8)
     way = box.bottom + 18
     if d.phone:
         d.say("ended/name", 0, box.y + HIGH / 2, "the log", bold=True)
-        d.say("ended/reader", 0, way, READER, bold=True)
-    x, y = (0, box.y - 18) if d.phone else (box.x, box.y - 32)
+        d.say("ended/reader", 0, way, "it counts", bold=True)
+    x, y = (0, box.y - 18) if d.phone else (box.x, place.y)
     d.say("ended", x, y, "after the abort", "quiet")
     d.cut("ended/opened", box, run.opened, is_lost=not run.is_heeded)
     d.record("ended/behind", behind, run.behind)
@@ -180,7 +180,9 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     counted, kept = sum(_euros(each.value) for each in run.read), _euros(run.behind)
     wrong = f", should be {kept}" if counted != kept else ""
     ink = LOST if wrong else "actor3"
-    d.say("ended/counts", box.x, way, f"counts {counted} euros{wrong}", ink, bold=True)
+    text = f"{counted} euros{wrong}" if d.phone else f"it counts {counted} euros{wrong}"
+    d.say("ended/counts", box.x, way, text, ink, bold=True)
+    return way + 14
 
 
 def _euros(value: str) -> int:

@@ -9,6 +9,7 @@ from minikafka.course.publishing.essay_figures.frame import (
     DONE,
     FIRST,
     GONE,
+    LOST,
     MARK,
     STOPPED,
     Axis,
@@ -95,7 +96,7 @@ def _short(value: str) -> str:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch = (26, 54) if d.phone else (26, 34)
+    high, pitch = (26, 54) if d.phone else (26, 31)
     left, top = (0.0, 50.0) if d.phone else (128.0, 24.0)
     gap, later = (74, 80) if d.phone else (110, 220)
     middle = width - 2 - later - gap
@@ -125,7 +126,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     ticks = [(ms, f"{ms / 1000:.2f} s") for ms in range(5000, 5101, 50)]
     foot = rows[-1] + high + 6
     d.times(axis, foot, [*ticks, (16_000, "16 s")])
-    d.high = _logs(d, run, runs, foot + 60)
+    d.high = _logs(d, run, runs, foot + 54)
     return d
 
 
@@ -172,6 +173,11 @@ def _told(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
         for each in run.told
     ]
     _marks(d, "told", told, axis, y)
+    gone = [each for each in told if each.paint != paints[True]]
+    if gone:
+        x = d.shapes[f"told/{gone[-1].order}"]["x"] + 20
+        ends = "lost" if d.phone else "told, then lost"
+        d.say("told/lost", x, y, ends, LOST, bold=True, halo="wash")
     late = [each for each in run.told if each.at_ms > CLOSE_MS[1]]
     if late:
         first, last = min(late).order, max(late).order
@@ -186,8 +192,8 @@ def _logs(d: Sheet, run: Facts, runs: Sequence[Facts], y: float) -> float:
     ends.
     """
     places = max(len(copy.kept) for each in runs for copy in each.logs.values())
-    left, wide, high, pitch = (86, 33, 26, 31) if d.phone else (128, 58, 30, 38)
-    cut_left = left + places * wide + (52 if d.phone else 100)
+    left, wide, high, pitch = (86, 33, 26, 31) if d.phone else (128, 58, 28, 33)
+    cut_left = left + places * wide + (52 if d.phone else 64)
     d.say("logs/name", 0, y - 16, "in the end", "quiet")
     cut = [value for copy in run.logs.values() for value in copy.cut]
     if cut:
