@@ -221,7 +221,7 @@ PAGES = [
     "client_bugs.html",
     "changes.html",
     "claims.html",
-    "matrix.html",
+    *(["matrix.html"] if site_look.MATRIX.exists() else []),
     "recipes.html",
     "a_kafka_for_tests.html",
     "known_differences.html",

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from minikafka.course.publishing import site
+from minikafka.course.publishing import site, site_look
 from tests.chromium import running_chromium
 from tests.conformance import matrix
 from tests.conformance.matrix import HOLDS, ON_PURPOSE, Row
@@ -77,9 +77,13 @@ def test_a_row_says_what_came_of_each_side():
     }
 
 
-def test_without_a_night_the_page_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(site, "MATRIX", tmp_path / "matrix.md")
-    assert "None have run" in site.matrix_page()
+@pytest.mark.parametrize("has_run", [True, False])
+def test_only_after_a_night_pages_lead_to_it(tmp_path, monkeypatch, has_run):
+    monkeypatch.setattr(site_look, "MATRIX", tmp_path / "matrix.md")
+    if has_run:
+        site_look.MATRIX.write_text(matrix.text(a_run()), encoding="utf-8")
+    for html in (site.front(), site.differences_page()):
+        assert ('href="matrix.html"' in html) == has_run
 
 
 @pytest.mark.browser
@@ -88,8 +92,8 @@ def test_its_page_leaves_what_is_asked_for(tmp_path, monkeypatch, width):
     from tests.browser.jupyter import AXE
 
     rows = a_run()
-    monkeypatch.setattr(site, "MATRIX", tmp_path / "matrix.md")
-    site.MATRIX.write_text(matrix.text(rows), encoding="utf-8")
+    monkeypatch.setattr(site_look, "MATRIX", tmp_path / "matrix.md")
+    site_look.MATRIX.write_text(matrix.text(rows), encoding="utf-8")
     (tmp_path / "matrix.html").write_text(site.matrix_page(), encoding="utf-8")
     with running_chromium() as browser:
         options = {"viewport": {"width": width, "height": 900}, "bypass_csp": True}

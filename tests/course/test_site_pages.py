@@ -120,7 +120,9 @@ def test_only_a_value_is_bold_not_what_is_said_of_it():
 
 
 @pytest.mark.browser
-def test_on_a_phone_defaults_stand_below_each_other_and_equal_ones_once(browser, tmp_path):
+def test_on_a_phone_defaults_stand_below_each_other_and_equal_ones_once(
+    browser, tmp_path
+):
     page = opened(browser, site.reading("client_defaults"), tmp_path)
     row = page.locator("tbody tr").filter(has_text="request.timeout.ms")
     assert row.locator("td:visible").count() == 5
@@ -311,18 +313,16 @@ def test_on_a_phone_what_changed_is_folded_but_for_the_first_theme(browser, tmp_
     assert lists.last.is_visible()
 
 
-@pytest.mark.parametrize("make", [site.matrix_page, site.recipes_page])
-def test_a_page_that_waits_for_a_night_says_so_and_where_to_look_meanwhile(
-    make, monkeypatch, tmp_path
+def test_recipes_that_have_not_met_our_faults_here_are_there_to_copy(
+    monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(site, "MATRIX", tmp_path / "matrix.md")
     monkeypatch.setattr(site, "RECIPES", tmp_path / "recipes.md")
-    html = make().partition("<main>")[2].partition("</main>")[0]
-    assert "run where this copy of the site was made" in html.replace("\n", " ")
-    links = re.findall('<a href="([a-z].*?)"', html)
-    recipes = [f"recipes/{path.name}" for path in sorted(site.OF_RECIPES.glob("*.py"))]
-    assert links in (["known_differences.html", "claims.html"], recipes)
-    assert "<input" not in html
+    html = site.recipes_page().partition("<main>")[2]
+    for path in site.OF_RECIPES.glob("*.py"):
+        section = html.partition(f'id="{path.name}"')[2].partition("<h2")[0]
+        assert f'href="recipes/{path.name}"' in section
+        assert f"python {path.name} localhost:9092" in section
+        assert "SETTINGS" in section
 
 
 @pytest.mark.parametrize(

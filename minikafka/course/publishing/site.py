@@ -38,6 +38,7 @@ from minikafka.course.publishing import (
     site_errors,
     site_hook,
     site_lab,
+    site_look,
     site_news,
     site_python,
     title_pictures,
@@ -45,13 +46,13 @@ from minikafka.course.publishing import (
 from minikafka.course.publishing.site_look import (
     FRONT,
     MADE_BY,
-    MORE,
     NAV,
     Head,
     around,
     contents_beside,
     filled,
     foot,
+    foot_links,
     own,
     page,
     source,
@@ -118,30 +119,17 @@ READINGS = {
         "19",
     ),
 }
-MATRIX = NOTEBOOKS.parent / "build" / "matrix.md"  # which `make nightly` writes
 OF_RECIPES = NOTEBOOKS / "recipes"
-RECIPES = MATRIX.with_name("recipes.md")  # so does `python -m tests.recipes`
-# what the two pages say where no night has passed
-NO_RECIPES = """\
-# Our recipes under our faults
+RECIPES = site_look.MATRIX.with_name(
+    "recipes.md"
+)  # which `python -m tests.recipes` writes
+# what its page says without that
+TO_COPY = """\
+# A producer, a consumer and an outbox to copy
 
-A recipe is a producer or a consumer to copy. `python -m tests.recipes` puts each under
-each fault, on minikafka and on Apache Kafka, and writes on this page what was lost and
-what came twice. It has not run where this copy of the site was made.
+Each file works on its own. Take a copy to work, then change what an order is, what paying
+does, and the settings, which you see here.
 
-## The recipes
-
-"""
-NO_NIGHT = """\
-# What minikafka and Apache Kafka do alike
-
-Every night tests ask minikafka and Apache Kafka 4.4 the same, and write on this page a
-line for each behaviour, API by API: what came of it on each side. None have run where
-this copy of the site was made. `make nightly` in a copy of the project runs them.
-
-Until then, two pages say what those tests found: [every known
-difference](known_differences.html), with its reason, and [what is said of
-Kafka](claims.html), with the tests that tried it on both.
 """
 TESTING, DIFFERENCES = "a_kafka_for_tests.html", "known_differences.html"
 GAME = "lose_an_order.html"
@@ -160,6 +148,7 @@ PARTS = {
     "16": "At work, and with Spark",
     "21": "Around Kafka, on call, your own, with locks",
 }
+WHERE_ALIKE = ' and <a href="matrix.html">where they don’t</a>'
 CARD_LETTERS = 150
 MANY_SECTIONS = 5
 SKIPPED = re.compile(
@@ -174,7 +163,7 @@ BEGINS = re.compile(
 PRINTED = re.compile("<pre>(?!<)(.*?)</pre>", re.DOTALL)
 A_DIGEST = re.compile(", scenes [0-9a-f]{12}")  # of a picture, as text
 A_WIDE_ROW = re.compile(r"(?m)^(?=.{97}).*\S {3,}\S")
-ONE_LINE = re.compile(r"<pre>(?=[^\n]*\n</pre>)")
+ONE_LINE = re.compile(r"<pre>(?=[^\n]*\n(?:</code>)?</pre>)")
 SHORT_CODE = re.compile("(?<!<pre>)<code>([^<\n]{1,30})</code>")
 # what stays on one line of a command: a flag with its value, a name with a hyphen
 WHOLE = re.compile(r"(?<!\S)--?[a-zA-Z]\S*(?: (?!-[a-zA-Z-])\S+)?|\S*-\S*")
@@ -273,7 +262,8 @@ def write(folder: Path) -> None:
     save(folder / site_errors.PATH, errors_page())
     save(folder / site_bugs.PATH, bugs_page())
     write_claims(folder)
-    save(folder / "matrix.html", matrix_page())
+    if site_look.MATRIX.exists():
+        save(folder / "matrix.html", matrix_page())
     save(folder / "recipes.html", recipes_page())
     save(folder / TESTING, testing_page())
     save(folder / DIFFERENCES, differences_page())
@@ -482,9 +472,7 @@ def matrix_page() -> str:
         " behaviour, and where they differ on purpose.",
         "12",
     )
-    if not MATRIX.exists():
-        return page(head, from_markdown(NO_NIGHT))
-    text = MATRIX.read_text(encoding="utf-8")
+    text = site_look.MATRIX.read_text(encoding="utf-8")
     begins, *sections = re.split("(?=<h2)", from_markdown(text))
     folded = []
     for each in sections:
@@ -500,11 +488,19 @@ def matrix_page() -> str:
 
 
 def recipes_page() -> str:
-    """Fault by recipe, what happened, as the last run has found it here."""
-    if RECIPES.exists():
-        text = RECIPES.read_text(encoding="utf-8")
-    else:
-        text = NO_RECIPES + "\n".join(map(recipe, sorted(OF_RECIPES.glob("*.py"))))
+    """Fault by recipe, what happened, as the last run has found it here; without one,
+    the recipes.
+    """
+    if not RECIPES.exists():
+        text = TO_COPY + "\n\n".join(map(recipe, sorted(OF_RECIPES.glob("*.py"))))
+        head = Head(
+            "recipes.html",
+            "Recipes to copy",
+            "Producers, consumers and an outbox to take to work, for confluent-kafka and"
+            " kafka-python.",
+            "14",
+        )
+        return page_with_code(head, from_markdown(text))
     head = Head(
         "recipes.html",
         "Our recipes under our faults",
@@ -512,13 +508,23 @@ def recipes_page() -> str:
         " was lost, and what came twice.",
         "14",
     )
-    return page(head, from_markdown(text))
+    return page(head, from_markdown(RECIPES.read_text(encoding="utf-8")))
 
 
 def recipe(path: Path) -> str:
-    """Its line in a list, in Markdown: the file, and what it begins with."""
-    begins = path.read_text(encoding="utf-8").splitlines()[0].strip('"')
-    return f"- [{path.name}](recipes/{path.name}): {begins}"
+    """Its section, in Markdown: what the file says of itself, and its settings."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    [settings] = [
+        ast.get_source_segment(text, node)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SETTINGS"
+    ]
+    return (
+        f"## {path.name}\n\n{ast.get_docstring(tree)}\n\n"
+        f"[The whole file](recipes/{path.name}) begins with its settings:\n\n"
+        f"```python\n{settings}\n```"
+    )
 
 
 def testing_page() -> str:
@@ -574,7 +580,7 @@ def news_page() -> str:
     head = Head(site_news.PATH, site_news.TITLE, site_news.DESCRIPTION, "00")
     html = from_markdown(site_news.text())
     names = {f"the {words} page": path for path, words in NAV.items()}
-    names |= {words.lower(): path for path, words in MORE.items()}
+    names |= {words.lower(): path for path, words in foot_links().items()}
     names |= {each.title.lower(): each.path for each in READINGS.values()}
     longest_first = sorted(names, key=len, reverse=True)
     named = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
@@ -626,6 +632,7 @@ def front() -> str:
         aims="\n".join(aim(*each) for each in AIMS),
         doors=tiles(DOORS),
         lessons=lessons(),
+        alike=WHERE_ALIKE if site_look.MATRIX.exists() else "",
         python=pythons(),
         source=source("The source is public.").strip(),
         **site_hook.parts(),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import NamedTuple
 
+from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import site_address, site_tables
 from minikafka.theatre.page import colours
 from minikafka.theatre.palette import ICON
@@ -16,6 +17,7 @@ from minikafka.theatre.text import escape
 
 MADE_BY = '<meta name="generator" content="minikafka site">'
 FRONT, FEED, NEWS = "index.html", "feed.xml", "changes.html"
+ALIKE = "matrix.html"
 IMAGES = "shared"  # the folder with a picture for each page that somebody shares
 NAV = {
     f"{FRONT}#lessons": "lessons",
@@ -28,10 +30,11 @@ NAV = {
     "glossary.html": "glossary",
     "cheat_sheet.html": "cheat sheet",
 }
+MATRIX = NOTEBOOKS.parent / "build" / "matrix.md"  # which `make nightly` writes
 # what the foot of a page leads to
 MORE = {
     "client_bugs.html": "bugs in clients",
-    "matrix.html": "beside Apache Kafka",
+    ALIKE: "beside Apache Kafka",
     "known_differences.html": "known differences",
     "a_kafka_for_tests.html": "a Kafka for your tests",
     "client_defaults.html": "clients' defaults",
@@ -170,9 +173,15 @@ def source(words: str) -> str:
     return f' <a href="{repository}">{words}</a>' if repository else ""
 
 
+def foot_links() -> dict[str, str]:
+    """MORE without the page that is made only where a night has passed."""
+    is_made = MATRIX.exists()
+    return {path: words for path, words in MORE.items() if is_made or path != ALIKE}
+
+
 def foot(head: Head) -> str:
     """Where the header doesn't lead."""
-    links = [_entry(head.up + path, words, "") for path, words in MORE.items()]
+    links = [_entry(head.up + path, words, "") for path, words in foot_links().items()]
     return (
         '<footer class="foot"><p>minikafka: a small, real Kafka in Python, and a'
         f" course that runs on it. Free, under Apache-2.0.</p><p>{' '.join(links)}"
