@@ -549,3 +549,23 @@ def test_a_phone_shows_a_lessons_picture_in_a_drawing_of_its_own(browser, tmp_pa
         )
         assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
     assert image.evaluate("e => e.naturalWidth <= e.clientWidth")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_a_map_of_faults_is_cells_that_fit_the_screen(browser, tmp_path, size):
+    lesson = extras()["10_extra_rolling_restart"]
+    html = site.lesson_page(lesson, tmp_path, live=True)
+    page = opened(browser, html, tmp_path)
+    page.set_viewport_size(size)
+    rows = page.locator(".map .runs")
+    assert rows.count() == 6
+    right = "all => Math.max(...all.map(e => e.getBoundingClientRect().right))"
+    assert page.locator(".map i").evaluate_all(right) < size["width"] - 16
+    assert rows.nth(1).text_content() == "·" * 13 + "l" * 8 + "·" * 5
+    [(name, cells)] = page.locator(".map").first.evaluate_all(
+        """all => all.map(map => ['.name', '.runs'].map(part =>
+            map.querySelector(part).getBoundingClientRect().top))"""
+    )
+    assert (name < cells - 10) == (size == PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]

@@ -163,6 +163,9 @@ BEGINS = re.compile(
 PRINTED = re.compile("<pre>(?!<)(.*?)</pre>", re.DOTALL)
 A_DIGEST = re.compile(", scenes [0-9a-f]{12}")  # of a picture, as text
 A_WIDE_ROW = re.compile(r"(?m)^(?=.{97}).*\S {3,}\S")
+# a map of faults, as text: its moments, and what a row is called before its runs
+A_MAPS_HEAD = re.compile(r"\d ms, every \d+ ms")
+A_MAPS_ROW = re.compile(r"(?m)^((?:\S.*?)? {2,})(?:([.a-z]{8,})|(\S.*))$")
 ONE_LINE = re.compile(r"<pre>(?=[^\n]*\n(?:</code>)?</pre>)")
 SHORT_CODE = re.compile("(?<!<pre>)<code>([^<\n]{1,30})</code>")
 # what stays on one line of a command: a flag with its value, a name with a hyphen
@@ -866,9 +869,27 @@ def _printed(found: re.Match[str]) -> str:
     """Long lines go on below, but for those of a table, which stand in columns. What
     tells two runs apart is for tests.
     """
-    text = A_DIGEST.sub("", found[0])
-    is_a_table = len(A_WIDE_ROW.findall(found[1])) > 2
-    return text.replace("<pre>", '<pre class="table">') if is_a_table else text
+    text, kind = A_DIGEST.sub("", found[1]), ""
+    if A_MAPS_HEAD.search(text):
+        text, kind = A_MAPS_ROW.sub(_cells, text), ' class="map"'
+    elif len(A_WIDE_ROW.findall(text)) > 2:
+        kind = ' class="table"'
+    return f"<pre{kind}>{text}</pre>"
+
+
+def _cells(row: re.Match[str]) -> str:
+    """A row of a map of faults, with a cell for each run; or a line above or below the
+    cells. A phone shows the row's name above them.
+    """
+    name, runs, other = row.groups()
+    if other:
+        return f'<span class="room">{name}</span>{other}'
+    cells = "".join(f"<i {_ending(sign)}</i>" for sign in runs)
+    return f'<span class="name">{name}</span><span class="runs">{cells}</span>'
+
+
+def _ending(sign: str) -> str:
+    return ">·" if sign == "." else f'class="{sign}">{sign}'
 
 
 # What a lesson answers as long as nobody has done anything, which a reader can't, and
