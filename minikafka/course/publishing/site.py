@@ -120,10 +120,8 @@ READINGS = {
     ),
 }
 OF_RECIPES = NOTEBOOKS / "recipes"
-RECIPES = site_look.MATRIX.with_name(
-    "recipes.md"
-)  # which `python -m tests.recipes` writes
-# what its page says without that
+# which `python -m tests.recipes` writes, and what its page says without that
+RECIPES = site_look.MATRIX.with_name("recipes.md")
 TO_COPY = """\
 # A producer, a consumer and an outbox to copy
 
@@ -166,7 +164,7 @@ A_WIDE_ROW = re.compile(r"(?m)^(?=.{97}).*\S {3,}\S")
 # a map of faults, as text: its moments, and what a row is called before its runs
 A_MAPS_HEAD = re.compile(r"\d ms, every \d+ ms")
 A_MAPS_ROW = re.compile(r"(?m)^((?:\S.*?)? {2,})(?:([.a-z]{8,})|(\S.*))$")
-ONE_LINE = re.compile(r"<pre>(?=[^\n]*\n(?:</code>)?</pre>)")
+ONE_LINE = re.compile(r"<pre>(?=[^\n]*\n?(?:</code>)?</pre>)")
 SHORT_CODE = re.compile("(?<!<pre>)<code>([^<\n]{1,30})</code>")
 # what stays on one line of a command: a flag with its value, a name with a hyphen
 WHOLE = re.compile(r"(?<!\S)--?[a-zA-Z]\S*(?: (?!-[a-zA-Z-])\S+)?|\S*-\S*")
@@ -884,12 +882,12 @@ def _cells(row: re.Match[str]) -> str:
     name, runs, other = row.groups()
     if other:
         return f'<span class="room">{name}</span>{other}'
-    cells = "".join(f"<i {_ending(sign)}</i>" for sign in runs)
+    cells = "".join(f"<i{_ending(sign)}</i>" for sign in runs)
     return f'<span class="name">{name}</span><span class="runs">{cells}</span>'
 
 
 def _ending(sign: str) -> str:
-    return ">·" if sign == "." else f'class="{sign}">{sign}'
+    return ">·" if sign == "." else f' class="{sign}">{sign}'
 
 
 # What a lesson answers as long as nobody has done anything, which a reader can't, and
