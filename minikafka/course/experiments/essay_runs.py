@@ -431,13 +431,14 @@ def gated(place: int, committed: bool) -> Sight:
 
 # -- the sink
 
+# where plain is at that moment
 KILLS_MS = {
-    "at order 1, before plain’s first step": 1900,
-    "at order 1, between plain’s two steps": 2200,
-    "at order 1, after plain’s second step": 2440,
-    "at order 2, before plain’s first step": 2900,
-    "at order 2, between plain’s two steps": 3200,
-    "at order 2, after plain’s second step": 3440,
+    "before its first step, at order 1": 1900,
+    "between its two steps, at order 1": 2200,
+    "after its second step, at order 1": 2440,
+    "before its first step, at order 2": 2900,
+    "between its two steps, at order 2": 3200,
+    "after its second step, at order 2": 3440,
 }
 
 
@@ -452,7 +453,10 @@ def sunk(place: int, noting: bool) -> Sight:
     )
     if cents > 10 * ORDERS:
         kind = TWICE
-        says = f"Five orders of 10 cents, and the database says {cents}."
+        says = (
+            f"{name} added an order twice: five orders of 10 cents, and the database says"
+            f" {cents}."
+        )
     else:
         kind = WELL
         says = f"Five orders of 10 cents, and the database says {cents}."
@@ -518,7 +522,7 @@ CASES = (
     ),
     Case(
         "sink",
-        "the sink is killed",
+        "killed at the moment when plain is",
         list(KILLS_MS),
         "kill noting instead of plain",
         4,

@@ -76,7 +76,8 @@ MARKS = {
     "batch": [
         "none",
         *(
-            f"{order}\n{what}" if order == 1 else str(order)
+            # what they are is said once, below the one in the middle
+            f"{order}\n{what} lost" if order == 1 else str(order)
             for what in ("answer", "order")
             for order in FIRST_MESSAGES
         ),

@@ -157,6 +157,9 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     _name(d, "told/name", hears, "it hears")
     told = f"✓ all {in_words(len(run.told))} are done"
     d.say("told", left, hears.middle, told, "actor3", bold=True)
+    x = max(left + d.long(told, bold=True) + 24, grid.box(len(run.sent), log).x + 6)
+    d.rect("answered/swatch", x, hears.middle - 6, 12, 12, DONE.fill, DONE.line, r=2)
+    d.say("answered", x + 18, hears.middle, "answered", "quiet")
     d.high = hears.bottom + 4
     return d
 

@@ -93,7 +93,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     _auditor(d, run, axis, row, high)
     foot = row + high + 8
     d.times(axis, foot, seconds(0, END_MS // 1000, 20 if d.phone else 10))
-    logs = foot + 48
+    logs = foot + (54 if d.phone else 66)
     x = 98 if d.phone else left
     wide = (width - x - 10) / 3 - 8 if d.phone else 112
     _open_log(d, run, Point(x, logs), wide)
@@ -150,11 +150,12 @@ def _open_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     else:  # it's up, and leaves the way free
         state = "open"
         rises = 8 if d.phone else 18  # below the words above it
-        d.line("gate/up", middle, hinge, middle + 70, hinge - rises, WAITS, width=8)
+        d.line("gate/up", middle, hinge, middle + 70, hinge - rises, "quiet", width=8)
     d.circle("gate/hinge", middle, hinge, 6, "ink", "paper", width=1.5)
     d.say("gate/name", 0, hinge, f"gate {state}", bold=True)
-    name = d.long("it reads", bold=True) + 8
-    d.say("reader", 0, way, "it reads", bold=True)
+    reads = "it reads" if d.phone else f"{READER} reads"
+    name = d.long(reads, bold=True) + 8
+    d.say("reader", 0, way, reads, bold=True)
     if run.is_heeded:
         d.say("gate/words", x + 16, way, "gets no further")
     end = x - 2 if run.is_heeded else behind.right
@@ -180,7 +181,11 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> float:
     counted, kept = sum(_euros(each.value) for each in run.read), _euros(run.behind)
     wrong = f", should be {kept}" if counted != kept else ""
     ink = LOST if wrong else "actor3"
-    text = f"{counted} euros{wrong}" if d.phone else f"it counts {counted} euros{wrong}"
+    text = (
+        f"{counted} euros{wrong}"
+        if d.phone
+        else f"{READER} counts {counted} euros{wrong}"
+    )
     d.say("ended/counts", box.x, way, text, ink, bold=True)
     return way + 14
 

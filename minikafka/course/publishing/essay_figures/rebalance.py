@@ -136,7 +136,7 @@ def _owned(trace: Sequence[Event], number: int) -> list[Owned]:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     pitch, high = (52, 26) if d.phone else (44, 30)
-    left, top = (0, 60) if d.phone else (128, 32)
+    left, top = (0, 70) if d.phone else (128, 32)
     end_ms = max(each.end_ms for each in runs)
     axis = Axis(Stretch(SINCE_MS, end_ms, left, width - 2))
     _signs(d, run, axis, top, high)
@@ -167,7 +167,7 @@ def _signs(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
     d.ground("signs", axis, y, high)
     # on a phone above the bracket and its words
     name = f"{SLEEPER}’s signs of life"
-    d.name("signs", name, y - 32 * d.phone, high)
+    d.name("signs", name, y - 40 * d.phone, high)
     colour = _paint(SLEEPER).fill
     for at_ms in run.signs_ms:
         x = axis.x(at_ms) - 1
@@ -241,7 +241,7 @@ def _payments(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
 
 def _second_payment(d: Sheet, run: Facts, place: Point) -> None:
     """The order's second mark: in the table, or rejected because of its key."""
-    again = "again" if d.phone else "pays it again"
+    again = "pays again" if d.phone else "pays it again"
     paid, words, ink = run.of_the_order[-1], again, TWICE
     if run.rejected:
         paid, words, ink = run.rejected, "is rejected", "actor3"

@@ -22,7 +22,7 @@ from minikafka.theatre.drawing import Drawing, Look
 from minikafka.trace import Event
 
 SINCE_MS = 500
-RADIUS = 10  # of a mark
+RADIUS, TIGHT = 10, 16  # of a mark; a flag needs more than this
 HOW = ("adds and notes", "in one step")  # on a phone in one line
 AGAIN = SECOND._replace(line="paper")
 
@@ -112,6 +112,9 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
         _how(d, sink, 6, row + 20, *HOW)
     if sink.killed:
         dead = axis.box(*sink.killed, y + 9, high - 18)
+        again = [each.at_ms for each in sink.added if each.at_ms > sink.killed.at_ms]
+        free = axis.x(min(again)) - RADIUS - 4 - dead.x
+        dead = dead._replace(w=min(dead.w, free))  # not under the first mark
         d.bar(f"{key}/dead", dead, STOPPED, "dead")
         d.killed(f"{key}/kill", axis.x(sink.killed.at_ms), y - 13, y + high)
     before: set[int] = set()
@@ -167,10 +170,14 @@ def _second_step(
     d: Sheet, key: str, sink: Sink, added: Added, axis: Axis, y: float
 ) -> None:
     """The time between its two steps, up to the commit, or until it is killed: above the
-    marks, as the next order is often added immediately.
+    marks, as the next order is often added immediately. Where that takes no time, a
+    stroke.
     """
     end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
     x, end = axis.x(added.at_ms), axis.x(end_ms) - 7
+    if end - x < TIGHT:
+        d.rect(key, x - 1.5, y - RADIUS - 10, 3, 8, MARK.fill)
+        return
     way = f"M0,0v-5h{max(end - x, 0):g}"
     d.path(key, x, y - RADIUS, way, line=MARK.fill, width=3)
     if added.committed_ms:

@@ -114,6 +114,9 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     _killed(d, run, axis, rows, high)
     for name, y in zip(names, rows, strict=True):
         d.name(name, name, y, high)
+    if d.phone:  # the marks take the bar's room
+        x = d.long(names[2], bold=True) + 4
+        d.say("led/words", x, rows[2] - 12, "leads", "actor1", bold=True, halo="paper")
     _nobody_leads(d, run, axis, rows[2] + high / 2)
     d.bar("frozen", axis.box(*run.frozen_ms, rows[3], high), STOPPED, "frozen")
     _marks(d, "sent", run.sent, axis, rows[0] + high / 2)
@@ -125,8 +128,8 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d.bar("leads", box, FIRST, f"broker {run.leader} leads", "leads")
     ticks = [(ms, f"{ms / 1000:.2f} s") for ms in range(5000, 5101, 50)]
     foot = rows[-1] + high + 6
-    d.times(axis, foot, [*ticks, (16_000, "16 s")])
-    d.high = _logs(d, run, runs, foot + 54)
+    d.times(axis, foot, [*ticks, (16_000, "16 s"), (17_000, "17 s")])
+    d.high = _logs(d, run, runs, foot + (62 if d.phone else 56))
     return d
 
 
