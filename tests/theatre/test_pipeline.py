@@ -296,6 +296,19 @@ def test_a_lost_answer_travels_back_as_far_as_the_cut_and_vanishes():
         assert message not in back and "wire/cut" in back and "wire/cut" not in written
 
 
+def test_the_wait_for_an_answer_that_got_lost_is_as_long_as_it_was_and_named():
+    lost = Lose("shop", 1, "Produce", answer=True)
+    pic = pipeline(lost, values="ab", every_ms=200, enable_idempotence=False)
+    [first, again, *_] = [scene for scene in pic.scenes if scene["kind"] == "BatchSent"]
+    shapes = pic.drawings(WIDE)[-1].shapes
+    [words] = [
+        shape["text"]
+        for key, shape in shapes.items()
+        if key.startswith("time/lane/requests/") and key.endswith("/span/words")
+    ]
+    assert words == f"no answer for {again['at'] - first['at']} ms"
+
+
 def test_a_lost_request_gets_as_far_as_the_cut_and_a_new_connection_is_whole():
     pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, enable_idempotence=False)
     lost = pic.drawings(920)[of_kind(pic, "BatchSent")[4]["step"]].shapes

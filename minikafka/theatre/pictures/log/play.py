@@ -88,6 +88,11 @@ class LogPlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         spaces = [scene["space"] for scene in scenes]
         chosen = self.cast["chosen"]
+        if self.several:
+            self.rule = (
+                "Records are in order only within a partition. Which of several a reader"
+                " gets first, nothing promises."
+            )
         wide = names_wide(lane for space in spaces for lane in self._rows(space))
         logs = [Partition(each, self.cast, scenes, wide).item() for each in chosen]
         way = [

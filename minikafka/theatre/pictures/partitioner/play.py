@@ -29,7 +29,7 @@ class PartitionerPlay(Play):
     """A machine, and the columns into which it sorts."""
 
     story = PartitionerStory
-    legend = "A small square is a record; a dashed one waits in its producer's batch."
+    legend = "A small square is a record; dashed where it isn't yet, or no longer."
     rule = (
         "Kafka keeps records in order within a partition. A key keeps its partition"
         " only as long as the number of partitions stays the same."

@@ -358,7 +358,7 @@ class Column:
             look = {"line": "ink", "width": 1.5}
         whose = "no key" if key is None else f"key {key}"
         look["tip"] = f"{counted(records, 'record')} with {whose}"
-        look["fill"] = "cell" if records else "paper"
+        look["fill"] = "wash" if records else "paper"
         if key in self.stayers:
             look["fill"] = "good"
         shape = f"{chip(self.number, key)}/{group.partition}"

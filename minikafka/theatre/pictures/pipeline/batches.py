@@ -17,13 +17,22 @@ class RequestKey(NamedTuple):
     correlation_id: int
 
 
+class Left(NamedTuple):
+    """When a batch left. number: of the event that told of it. request: which one of
+    its producer's it was.
+    """
+
+    number: int
+    at_ms: int
+    request: int
+
+
 @dataclass(eq=False)
 class Batch:
     """A batch as the producer holds it. records: numbers in the order of send().
     base_sequence: -1 before it has left, and where the producer isn't idempotent. sent:
     the event that told of it. attempts: how often it has left. waited_ms: until it was
-    given up. is_known: it came again, and the broker knew it. written: the step that
-    wrote it first, or 0.
+    given up. is_known: it came again, and the broker knew it. left: when it left first.
     """
 
     number: int
@@ -36,7 +45,7 @@ class Batch:
     attempts: int = 0
     waited_ms: int = 0
     is_known: bool = False
-    written: int = 0
+    left: Left | None = None
 
     def space(self, sent: Sequence[Sent]) -> dict[str, Any]:
         first = self.records[:MOST_RECORDS]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.casting import OfTopic, busiest_partitions
-from minikafka.theatre.pictures.pipeline.batches import Batch, Request, RequestKey
+from minikafka.theatre.pictures.pipeline.batches import Batch, Left, Request, RequestKey
 from minikafka.theatre.pictures.pipeline.cast import (
     Naming,
     busiest_producer,
@@ -35,7 +35,7 @@ from minikafka.theatre.pictures.pipeline.says import (
     unsure,
 )
 from minikafka.theatre.play import Detail, Says, Space, Told
-from minikafka.theatre.text import capital, counted, quoted, span_of
+from minikafka.theatre.text import capital, counted, lasting, quoted, span_of
 from minikafka.trace import Event, moment
 
 MOST_PARTITIONS = 3
@@ -200,8 +200,15 @@ class PipelineStory(OfTopic):
             self.records.hear(batch.records, done=True)
 
         self.cut = self.flight.is_cut_off(request)
-        letters_of_it = self.records.names(batch.records)
-        told = Told(sentence, marks=self.mark(REQUESTS, letters_of_it, self.cut))
+        [mark] = self.mark(REQUESTS, self.records.names(batch.records), self.cut)
+        told = Told(sentence, marks=[mark])
+        this = Left(self.number, event.at, len(self.flight.made))
+        before = batch.left = batch.left or this
+        # nothing else in between, which the wait would hide
+        if not self.cut and this.request == before.request + 1:
+            waited = lasting(this.at_ms - before.at_ms)
+            mark |= {"since": before.number, "why": f"no answer for {waited}"}
+            mark["in_short"] = [f"no answer, {waited}", waited]
         if self.cut:
             request.state = "lost"
             self._let_go(request)
@@ -346,15 +353,11 @@ class PipelineStory(OfTopic):
         found = self.records.append(batch.partition, batch.records, base=offsets.start)
         wrong = self.records.wrong(batch.records, found, batch.state)
         is_odd = bool(found.again or found.late)
-        [mark] = self.mark(LOG, self.records.names(batch.records), is_odd)
-        if found.again and batch.written and self.once("why it is there twice"):
-            mark |= {"since": batch.written, "why": "no answer: sent again"}
-            mark["in_short"] = ["sent again", "again"]
-        batch.written = batch.written or self.number
+        names = self.records.names(batch.records)
         told = Told(
             sentence=f"The broker writes {self._called(batch)}: {span_of(offsets)}.",
             because=batch.sent,
-            marks=[mark],
+            marks=self.mark(LOG, names, is_odd),
         )
         if wrong is None:
             told.chapter = self.once("written")
