@@ -145,12 +145,14 @@ function pass(key) {
 at('earlier').addEventListener('click', () => step(-1));
 at('later').addEventListener('click', () => step(1));
 
-// On a phone the goal comes to the window's top, and the rules above it, unless all rows are in sight already.
+// On a phone the goal comes to the window's top, and the rules above it, unless all rows are in sight already; on a wide page as far as
+// the picture below the board needs it.
 function bringUp() {
-  const [now, told, { top }] = [at('goal'), at('told'), frame].map(node => node.getBoundingClientRect());
+  const [now, told, { top, bottom }] = [at('goal'), at('told'), frame].map(node => node.getBoundingClientRect());
   const rows = frame.contentDocument.querySelector('#strip .map').getBoundingClientRect(), covered = top + rows.bottom - told.top;
-  if (getComputedStyle(at('told')).position !== 'fixed' || (top + rows.top >= 0 && covered <= 0)) return;
-  scrollBy({ top: Math.min(Math.max(now.top, covered + AN_EDGE), top + rows.top), behavior: still.matches ? 'auto' : 'smooth' });
+  const isPhone = getComputedStyle(at('told')).position === 'fixed', behavior = still.matches ? 'auto' : 'smooth';
+  if (!isPhone) scrollBy({ top: Math.max(0, Math.min(now.top - AN_EDGE, bottom - innerHeight)), behavior });
+  else if (top + rows.top < 0 || covered > 0) scrollBy({ top: Math.min(Math.max(now.top, covered + AN_EDGE), top + rows.top), behavior });
 }
 
 function hear() {
