@@ -53,7 +53,7 @@ def broker_lane(
     for span in spans(scenes, state):
         life, words = span.what
         if life:
-            bars.append(gone(span, [f"{life}, {lasted(span)}", life]))
+            bars.append(gone(span, [f"{life}, {lasted(span)}", lasted(span)]))
         elif words:
             bars.append(_leads(span, broker, [words]))
     name = name_of(broker)
@@ -76,7 +76,7 @@ def leader_lane(
         if leader.life:
             lasts = f"nobody leads, {lasted(span)}"
             why = f"{broker} {leader.life}"
-            ways = [lasts, f"no leader, {lasted(span)}", "nobody", lasted(span)]
+            ways = [lasts, f"no leader, {lasted(span)}", lasted(span)]
             bars.append(gone(span, [f"{lasts}: {why}", *ways]))
         elif leader.broker >= 0:
             words = [broker, str(leader.broker)]

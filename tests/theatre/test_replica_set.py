@@ -121,6 +121,12 @@ def test_the_last_step_lights_the_logs_and_keeps_the_lanes_that_tell_of_the_loss
     assert {"time/lane/isr/name", "time/lane/leader/name"} <= set(before)
 
 
+def test_on_a_phone_a_narrow_gap_still_says_how_long_nobody_led(lossy):
+    last, words = lossy.scenes[-1], "time/lane/leader/bar/2/words"
+    assert shapes(lossy, last, WIDE)[words]["text"] == "nobody leads, 2.0 s"
+    assert shapes(lossy, last, PHONE)[words]["text"] == "2.0 s"
+
+
 def test_who_waited_for_the_isr_is_told_for_how_long_and_for_whom():
     with one_stands_still(lambda cluster: cluster.freeze(1)) as cluster:
         pic = picture("replica-set", cluster.trace)
