@@ -35,8 +35,9 @@ let pass, with the reason, and the settings that our brokers start with. A test 
 when a difference is gone, so the list holds. What isn't here is meant to be the same.
 If you find another difference, it's a bug.
 
-Where a test compares, a pattern names the question, the API, its version and the field,
-and `*` stands for anything.
+What differs is the answer to a question. Code names the part of it that may differ: the
+API, its version and the field; without code, the whole answer may. `*` stands for
+anything.
 """
 SPEED = """\
 ## Time
@@ -109,13 +110,26 @@ def shown(found: Iterable[Difference]) -> str:
     for each in sorted(found, key=asked_by_many):
         many = f"in {len(each.what)} tests"
         about = many if asked_by_many(each) else "; ".join(each.what)
-        rows.append((about, each.why, coded(each.where)))
+        rows.append((about, each.why, "; ".join(map(parted, each.where))))
     return table(("asked about", "why", "what differs"), rows)
 
 
 def asked_by_many(each: Difference) -> bool:
     """Whether the names of those who ask would be too long a title."""
     return len(each.what) > NAMED
+
+
+def parted(pattern: str) -> str:
+    """A pattern as a question and a part of its answer, if it isn't the whole answer."""
+    question, _, field = pattern.rpartition(": ")
+    if not question:
+        question, star, field = pattern.partition("*.")
+        field = star + field
+        question += "*" * question.endswith((" ", "."))
+    words = question.replace("*", r"\*")
+    if field in ("", "*"):
+        return words
+    return f"{words}: `{field}`" if words else f"`{field}`"
 
 
 def coded(names: Iterable[str]) -> str:

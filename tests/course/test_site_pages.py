@@ -135,14 +135,15 @@ def test_on_a_phone_defaults_stand_below_each_other_and_equal_ones_once(
     assert bold.evaluate("e => getComputedStyle(e).fontWeight") == "600"
 
 
-def test_known_differences_stand_below_what_was_asked_about():
+def test_known_differences_stand_beside_what_was_asked_about():
     html = site.differences_page()
     answers = html.partition('<h2 id="Answers">')[2].partition("<h2")[0]
-    asked = re.findall('<th colspan="2" scope="rowgroup">(.*?)</th>', answers)
-    assert "produce checks the shape of a batch" in asked
-    assert len(asked) == len(set(asked)) < answers.count("<td") / 2
+    asked = re.findall('<th rowspan="(.)" scope="rowgroup">(.*?)</th>', answers)
+    assert ("4", "produce checks the shape of a batch") in asked
+    assert len(asked) == len(set(asked))
+    assert sum(int(rows) for rows, _ in asked) == answers.count("<td") / 2
     heads = re.findall("<th>(.*?)</th>", html.partition("</thead>")[0])
-    assert heads == ["why", "what differs"]
+    assert heads == ["asked about", "why", "what differs"]
 
 
 def test_a_letter_of_the_glossary_leads_to_the_first_term_that_begins_with_it():

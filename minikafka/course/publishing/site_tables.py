@@ -23,8 +23,9 @@ WIDTHS = {
     "librdkafka": 21,
     "kafka-python": 16,
     "minikafka": 15,
-    "what differs": 42,
-    "why": 58,
+    "asked about": 22,
+    "why": 39,
+    "what differs": 39,
     "config": 46,
     "here": 12,
     "Apache Kafka": 22,
@@ -43,7 +44,7 @@ WIDTHS = {
 }
 
 
-# the first column of tables whose rows are shown below what they have in common there
+# the first column of tables whose rows share a cell if they have it in common
 COMMON = "asked about"
 # the first column of tables that compare clients with the first of them
 COMPARED = "default of"
@@ -60,6 +61,7 @@ A_CLIENT = re.compile("kafka-python(?![^<]*>)")  # not within a tag
 JOINT = re.compile("(?<=[a-zA-Z0-9])[_.]")
 UNIT = re.compile(r"(?<=\d) (?=(?:ms|s|min)\b)")
 LONG = re.compile(r"(?<![\w&/])[\w.]{16,}(?![^<]*>)")  # a name, not within a tag
+CODE = 20  # letters of an error code: up to here it stays on its line
 
 
 def fitted(html: str) -> str:
@@ -108,31 +110,36 @@ def _labelled(table: str) -> str:
     head = table.partition("</thead>")[0]
     heads = [_plain(each) for each in re.findall(r"<th\b.*?>(.*?)</th>", head)]
     rows = re.split("(?=<tr)", table)
-    labelled = "".join(_row(row, heads) for row in rows)
+    of_cells = heads[1:] if COMMON in heads else heads
+    labelled = "".join(_row(row, of_cells) for row in rows)
     if COMPARED in heads:
         labelled = re.sub("<tr>\\s*<td.*?</tr>", _compared, labelled, flags=re.DOTALL)
     labelled = re.sub(rf"; (?={CLIENT}: )", "<br>", labelled)
     labelled = TWO_NUMBERS.sub(r'<b class="old">\1</b> → <b>\2</b><', labelled)
     labelled = A_CLIENT.sub(r'<span class="whole">\g<0></span>', labelled)
     labelled = UNIT.sub("\N{NO-BREAK SPACE}", labelled)
-    labelled = LONG.sub(lambda name: JOINT.sub(r"\g<0><wbr>", name[0]), labelled)
+    labelled = LONG.sub(_with_breaks, labelled)
     return labelled.replace("<table>", _begins(labelled, heads), 1)
 
 
+def _with_breaks(name: re.Match[str]) -> str:
+    if name[0].isupper() and len(name[0]) <= CODE:
+        return name[0]
+    return JOINT.sub(r"\g<0><wbr>", name[0])
+
+
 def _grouped(table: str) -> str:
-    """Rows that begin with the same cell, below one that holds it. The first column
-    goes.
-    """
+    """Rows that begin with the same cell, beside one that holds it for all of them."""
     head, *rows = re.findall("<tr>.*?</tr>", table, re.DOTALL)
     groups: dict[str, list[str]] = {}
     for row in rows:
         begins, _, rest = row.partition("</td>")
-        groups.setdefault(begins.partition("<td>")[2], []).append(f"<tr>{rest}")
-    columns = head.count("<th>") - 1
-    shown = [head.replace(f"<th>{COMMON}</th>", ""), "</thead>\n<tbody>"]
-    for name, below in groups.items():
-        shown.append(f'<tr><th colspan="{columns}" scope="rowgroup">{name}</th></tr>')
-        shown += below
+        groups.setdefault(begins.partition("<td>")[2], []).append(rest)
+    shown = [head, "</thead>\n<tbody>"]
+    for name, (first, *others) in groups.items():
+        span = len(others) + 1
+        shown.append(f'<tr><th rowspan="{span}" scope="rowgroup">{name}</th>{first}')
+        shown += [f"<tr>{each}" for each in others]
     return "\n".join(["<table>\n<thead>", *shown, "</tbody>\n</table>"])
 
 
