@@ -40,7 +40,8 @@ SETTINGS = {
     "group.id": "billing",
     "enable.auto.commit": False,
     "auto.offset.reset": "earliest",
-    "error_cb": lambda error: log.warning("client: %s", error),  # it goes on by itself
+    # the client goes on by itself
+    "error_cb": lambda error: log.warning("client: %s", error),
 }
 HANDING_ON = {
     "acks": "all",

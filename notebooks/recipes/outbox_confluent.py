@@ -33,10 +33,12 @@ LOCKED_S = 60  # how long it waits for a database that is locked
 SETTINGS = {
     "client.id": "shop-outbox",
     "transactional.id": "shop-outbox",  # the newer relay fences the older one
-    "transaction.timeout.ms": 60_000,  # then the broker aborts what a dead relay began
+    # then the broker aborts what a dead relay began
+    "transaction.timeout.ms": 60_000,
     "delivery.timeout.ms": 60_000,
     "compression.type": "gzip",
-    "error_cb": lambda error: log.warning("client: %s", error),  # it goes on by itself
+    # the client goes on by itself
+    "error_cb": lambda error: log.warning("client: %s", error),
 }
 
 # What Kafka refuses today it refuses tomorrow.

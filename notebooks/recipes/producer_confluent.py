@@ -31,13 +31,16 @@ GRACE_S = 20  # at the end after SIGTERM: Kubernetes sends SIGKILL after 30 s
 SETTINGS = {
     "client.id": "shop",
     "acks": "all",
-    "enable.idempotence": True,  # a retry writes nothing twice and overtakes nothing
+    # a retry writes nothing twice and overtakes nothing
+    "enable.idempotence": True,
     "delivery.timeout.ms": 120_000,  # until then it retries
-    "queue.buffering.max.messages": 10_000,  # then produce() raises BufferError
-    "queue.buffering.max.kbytes": 32_768,  # or then: Java's buffer.memory
+    # when either is reached, produce() raises BufferError
+    "queue.buffering.max.messages": 10_000,
+    "queue.buffering.max.kbytes": 32_768,  # Java's buffer.memory
     "linger.ms": 5,
     "compression.type": "gzip",
-    "error_cb": lambda error: log.warning("client: %s", error),  # it goes on by itself
+    # the client goes on by itself
+    "error_cb": lambda error: log.warning("client: %s", error),
 }
 
 

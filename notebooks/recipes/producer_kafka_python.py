@@ -33,7 +33,8 @@ GRACE_S = 20  # at the end after SIGTERM: Kubernetes sends SIGKILL after 30 s
 SETTINGS = {
     "client_id": "shop",
     "acks": "all",
-    "enable_idempotence": True,  # a retry writes nothing twice and overtakes nothing
+    # a retry writes nothing twice and overtakes nothing
+    "enable_idempotence": True,
     "delivery_timeout_ms": 120_000,  # until then it retries
     "max_block_ms": 10_000,  # how long send() waits for metadata
     # Not above the topic's max.message.bytes: kafka-python 3.0's idempotent producer

@@ -318,12 +318,17 @@ def test_recipes_that_have_not_met_our_faults_here_are_there_to_copy(
     monkeypatch, tmp_path
 ):
     monkeypatch.setattr(site, "RECIPES", tmp_path / "recipes.md")
-    html = site.recipes_page().partition("<main>")[2]
-    for path in site.OF_RECIPES.glob("*.py"):
-        section = html.partition(f'id="{path.name}"')[2].partition("<h2")[0]
+    table, *sections = site.recipes_page().partition("<main>")[2].split("<h2")
+    paths = sorted(site.OF_RECIPES.glob("*.py"))
+    for path, section in zip(paths, sections, strict=True):
+        assert f'href="recipes/{path.name}"' in table
         assert f'href="recipes/{path.name}"' in section
         assert f"python {path.name} localhost:9092" in section
         assert "SETTINGS" in section
+    shared = [
+        section for section in sections if "Each partition has a worker" in section
+    ]
+    assert len(shared) == 1
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,11 @@ TO_COPY = """\
 Each file works on its own. Take a copy to work, then change what an order is, what paying
 does, and the settings, which you see here.
 
+| file | client | what it is |
+|--|--|--|
 """
+# how a recipe's text begins: what it is, in a word and in more, and for which client
+A_RECIPE = re.compile(r"((?:A|An) (\w+)[^,]*), for (([\w-]+) [\d.]+)(.*)\.")
 TESTING, DIFFERENCES = "a_kafka_for_tests.html", "known_differences.html"
 GAME = "lose_an_order.html"
 SCRIPTS = ("playground.js", "worker.js", "game.js", "essay.js")
@@ -493,7 +497,7 @@ def recipes_page() -> str:
     the recipes.
     """
     if not RECIPES.exists():
-        text = TO_COPY + "\n\n".join(map(recipe, sorted(OF_RECIPES.glob("*.py"))))
+        text = recipes()
         head = Head(
             "recipes.html",
             "Recipes to copy",
@@ -512,20 +516,33 @@ def recipes_page() -> str:
     return page(head, from_markdown(RECIPES.read_text(encoding="utf-8")))
 
 
-def recipe(path: Path) -> str:
-    """Its section, in Markdown: what the file says of itself, and its settings."""
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    [settings] = [
-        ast.get_source_segment(text, node)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SETTINGS"
-    ]
-    return (
-        f"## {path.name}\n\n{ast.get_docstring(tree)}\n\n"
-        f"[The whole file](recipes/{path.name}) begins with its settings:\n\n"
-        f"```python\n{settings}\n```"
-    )
+def recipes() -> str:
+    """All recipes, in Markdown: what each file says of itself, unless the one before it
+    has said so, and its settings.
+    """
+    rows, sections, said = [], [], set[str]()
+    for path in sorted(OF_RECIPES.glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        [settings] = [
+            ast.get_source_segment(text, node)
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and ast.unparse(node.targets[0]) == "SETTINGS"
+        ]
+        paragraphs = (ast.get_docstring(tree) or "").split("\n\n")
+        found = A_RECIPE.fullmatch(paragraphs[0])
+        assert found is not None, paragraphs[0]
+        what, word, version, client, more = found.groups()
+        file = f"[`{path.name}`](recipes/{path.name})"
+        rows.append(f"| {file} | {version} | {what}{more} |\n")
+        news = "\n\n".join(each for each in paragraphs if each not in said)
+        said.update(paragraphs)
+        sections.append(
+            f"## {word.capitalize()}, {client}\n\n{news}\n\n"
+            f"{file} begins with its settings:\n\n```python\n{settings}\n```"
+        )
+    return "\n\n".join([TO_COPY + "".join(rows), *sections])
 
 
 def testing_page() -> str:
