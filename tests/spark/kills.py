@@ -224,7 +224,7 @@ def lists(place, how):
     # files that a task had finished, of a batch that Spark gave up, may stay
     assert more >= 0 and (dies or (more > 0) == (how is unlist_last))
     twice = more > 0 and not dies
-    return "equal, if Spark reads" + "; **pandas reads a batch twice**" * twice
+    return "equal for Spark" + "<br>**pandas reads a batch twice**" * twice
 
 
 def take_away_up_to(how, folder, checkpoint):

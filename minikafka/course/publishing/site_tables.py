@@ -53,7 +53,7 @@ COMMON = "asked about"
 COMPARED = "default of"
 # what brackets may say behind a value that has another name there
 OTHER_NAME = re.compile(r"\S+ \((all|latest|none)\)")
-# columns, and letters in a cell: up to here a phone shows the table as a table
+# columns, and letters in a line of a cell: up to here a phone shows the table as a table
 FEW, SHORT = 3, 40
 # letters in a column's name: up to here a phone shows the cells beside their names
 NAME = 17
@@ -194,8 +194,9 @@ def _begins(table: str, heads: list[str]) -> str:
     as WIDTHS says. What they leave stays empty, so that a table with a column less
     looks like its neighbours.
     """
-    cells = [_plain(cell) for cell in re.findall("<td.*?>(.*?)</td>", table, re.DOTALL)]
-    is_small = len(heads) <= FEW and max(map(len, cells), default=0) <= SHORT
+    cells = "<br>".join(re.findall("<td.*?>(.*?)</td>", table, re.DOTALL))
+    lines = [_plain(line) for line in re.split("<br ?/?>", cells)]
+    is_small = len(heads) <= FEW and max(map(len, lines)) <= SHORT
     has_short_names = max(map(len, heads[1:]), default=0) <= NAME
     classes = ["fits"] * is_small
     if len(heads) > FEW and has_short_names:
