@@ -19,7 +19,7 @@ from minikafka.course.places import NOTEBOOKS
 FILE = NOTEBOOKS / "settings.toml"
 SECOND_MS, MINUTE_MS, DAY_MS = 1000, 60_000, 86_400_000
 UNITS_MS = {"ms": 1, "minutes": MINUTE_MS}
-HEAD = ("setting", "set it to", "because", "without you it is", "lesson")
+HEAD = ("setting", "set it to", "because", "default", "lesson")
 OF_BROKERS = {"broker": BROKER_CONFIGS, "topic": TOPIC_CONFIGS}
 CLIENTS = ("Java", "librdkafka", "kafka-python")
 

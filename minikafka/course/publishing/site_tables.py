@@ -16,7 +16,7 @@ WIDTHS = {
     "setting": 24,
     "set it to": 20,
     "because": 26,
-    "without you it is": 23,
+    "default": 23,
     "lesson": 7,
     "default of": 31,
     "Java 4.4": 17,
