@@ -4,9 +4,8 @@ that each meets, and the answer it gets.
 
 from minikafka.course.experiments.fences import Fence, fences
 from minikafka.theatre.drawing import WIDE, Drawing
-from minikafka.theatre.svg import svg
+from minikafka.theatre.svg import file, in_light
 
-SENTENCE = "Nobody has to tell the old boss. Whoever it asks compares two numbers."
 _TOP = 30  # of the first place
 _ROW = 76  # from place to place
 _BOX = 46  # how high a box is
@@ -16,7 +15,7 @@ _HEARD = _NEW + _WIDTH + 14
 
 
 def the_larger_number() -> str:
-    """SVG: a row for each place, as the runs were."""
+    """SVG: a row for each place, as the runs were, without the title of its page."""
     found = fences()
     body = Drawing(WIDE)
     body.note("old", _OLD, 14, "the old boss is back")
@@ -28,14 +27,14 @@ def the_larger_number() -> str:
         _row(row, fence)
         y += _ROW
     told = ". ".join(map(_in_words, found))
-    return svg(
-        body,
+    return file(
+        Drawing(WIDE),
+        [in_light(key, body) for key in body.shapes],
+        top=0,
+        height=body.bottom + 2,
         title="The larger number fences the old boss",
-        scenario="four places where somebody is replaced, and comes back",
-        sentence=SENTENCE,
-        corner="",
-        time="later",
         alt=f"{told}.",
+        margin=0,
     )
 
 
