@@ -166,6 +166,8 @@ PRINTED = re.compile("<pre>(?!<)(.*?)</pre>", re.DOTALL)
 A_DIGEST = re.compile(", scenes [0-9a-f]{12}")  # of a picture, as text
 A_WIDE_ROW = re.compile(r"(?m)^(?=.{97}).*\S {3,}\S")
 # a map of faults, as text: its moments, and what a row is called before its runs
+# what says in text, beside a map, that the picture is live and how long it plays
+A_MAPS_PICTURE = re.compile(r"(?m)^(?:live|.* \d+ steps, [\d.]+ s)\n")
 A_MAPS_HEAD = re.compile(r"\d ms, every \d+ ms")
 A_MAPS_ROW = re.compile(r"(?m)^((?:\S.*?)? {2,})(?:([.a-z]{8,})|(\S.*))$")
 ONE_LINE = re.compile(r"<pre>(?=[^\n]*\n?(?:</code>)?</pre>)")
@@ -886,6 +888,7 @@ def _printed(found: re.Match[str]) -> str:
     """
     text, kind = A_DIGEST.sub("", found[1]), ""
     if A_MAPS_HEAD.search(text):
+        text = A_MAPS_PICTURE.sub("", text)
         text, kind = A_MAPS_ROW.sub(_cells, text), ' class="map"'
     elif len(A_WIDE_ROW.findall(text)) > 2:
         kind = ' class="table"'
