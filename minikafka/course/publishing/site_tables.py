@@ -53,7 +53,7 @@ COMMON = "asked about"
 COMPARED = "default of"
 # what brackets may say behind a value that has another name there
 OTHER_NAME = re.compile(r"\S+ \((all|latest|none)\)")
-# columns, and letters in a line of a cell: up to here a phone shows the table as a table
+# columns, and letters in a line of a cell: up to here a table is one on a phone, too
 FEW, SHORT = 3, 40
 # letters in a column's name: up to here a phone shows the cells beside their names
 NAME = 17
