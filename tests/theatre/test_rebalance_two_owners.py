@@ -174,4 +174,5 @@ def test_words_on_hatching_have_paper_around_them(thawed):
         if shape.get("fill") == "hatch"
     ]
     named = [key for key in hatched if f"{key}/who" in drawn]
-    assert named and all(drawn[f"{key}/who"]["halo"] == "paper" for key in named)
+    assert named
+    assert all(drawn[f"{key}/who/plate"]["fill"] == "paper" for key in named)

@@ -97,6 +97,13 @@ def test_how_many_records_waited_stays_on_the_lane_when_they_are_read(joins):
     assert not any(" waited" in text for text in texts(joins, joins.scenes[before]))
 
 
+def test_a_lane_says_how_long_nobody_read_it_and_why_where_there_is_room():
+    pic = shown_busy()
+    wide, phone = (pic.drawings(layout)[-1].shapes for layout in (WIDE, PHONE))
+    assert wide["time/P0/1/who"]["text"] == "5 records waited 8.0 s for B"
+    assert phone["time/P0/1/who"]["text"] == "nobody, 8.0 s"
+
+
 def test_nobody_has_what_only_a_removed_member_believes_to_have(freezes):
     frozen = scene(freezes, "consumer A is frozen")
     assert frozen["space"]["free"] == [], "it is a member still"

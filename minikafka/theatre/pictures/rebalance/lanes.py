@@ -240,16 +240,17 @@ class Group:
             words = [f"{actor.letter} frozen" for actor in actors]
             short = ""
             if span.waited is not None:
-                short = waited = f"{span.waited} waited"
+                short = f"{span.waited} waited"
+                waited = f"{counted(span.waited, 'record')} waited"
                 lasted = in_tenths(lasted_ms)
                 if span.words:  # for whom
-                    short = lasted = f"{lasted} {span.words}"
+                    short = f"nobody, {lasted}"
+                    lasted += f" {span.words}"
                 words.append(waited if d.asks else f"{waited} {lasted}")
-                short = waited if d.asks else short
             tip = ", ".join(["nobody reads", *words])
             look: Look = {"line": "trouble", "r": 3, "of": begun, "tip": tip}
             d.rect(f"{key}/span", *box, "hatch", **look)
-            told(d, f"{key}/who", box, [", ".join(words), *words, short])
+            _told(d, f"{key}/who", box, [", ".join(words), *words, short])
         elif span.what == "two":
             self._two(d, key, shown, actors)
         elif span.what == "busy":
@@ -267,7 +268,7 @@ class Group:
         who = self._letters(span)
         look: Look = {"line": "trouble", "r": 2, "width": 2.5, "of": begun}
         d.rect(f"{key}/span", *box, **look, tip=f"{who} own it")
-        told(d, f"{key}/who", box, [who])
+        _told(d, f"{key}/who", box, [who])
 
 
 def _read(d: Drawing, key: str, shown: Shown, actor: Actor) -> None:
@@ -299,9 +300,10 @@ def _busy(d: Drawing, key: str, shown: Shown, actor: Actor) -> None:
         d.text(f"{key}/who", box.x + 5, box.bottom - FOOT, said, size=12, bold=True)
 
 
-def told(d: Drawing, key: str, box: Box, ways: Sequence[str], ink: str = "ink") -> None:
-    """The first words that fit, readable on hatching and on marks."""
-    said = fitting(ways, box.w - 12, bold=True)
+def _told(d: Drawing, key: str, box: Box, ways: Sequence[str]) -> None:
+    """The first words that fit, on a plate, because hatching makes them hard to read."""
+    said = fitting(ways, box.w - 8, bold=True)
     if said:
-        look: Look = {"size": 12, "bold": True, "halo": "paper"}
-        d.text(key, box.x + 7, box.bottom - FOOT, said, ink, **look)
+        wide = widest(said, 12, bold=True) + 4
+        d.rect(f"{key}/plate", box.x + 3, box.y + 1, wide, box.h - 2, "paper", r=3)
+        d.text(key, box.x + 5, box.bottom - FOOT, said, size=12, bold=True)

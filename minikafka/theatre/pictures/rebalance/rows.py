@@ -10,7 +10,7 @@ from itertools import pairwise
 from minikafka.theatre.drawing import Box, Look, fitting, has_room, widest
 from minikafka.theatre.pictures.rebalance.cast import Actor
 from minikafka.theatre.pictures.rebalance.effect_events import Effect
-from minikafka.theatre.pictures.rebalance.lanes import FOOT, Band, Group, told
+from minikafka.theatre.pictures.rebalance.lanes import FOOT, Band, Group
 from minikafka.theatre.pictures.rebalance.lengths import Silence, Wait, in_tenths
 from minikafka.theatre.play import Space
 from minikafka.theatre.text import counted
@@ -200,7 +200,9 @@ class Rows:
         has_before = has_room(words, x - before - 16, bold=True)
         if not has_behind and not has_before:
             words = letter
-        wide = widest(words, 12, bold=True) + 13
-        left = x - 4 - wide if has_before and not has_behind else x
-        box = Box(left, y, wide, self.height)
-        told(self.d, f"{key}/words", box, [words], "trouble")
+        left = x + AFTER
+        if has_before and not has_behind:
+            left = x - 10 - widest(words, 12, bold=True)
+        look: Look = {"size": 12, "bold": True, "halo": "paper"}
+        foot = y + self.height - FOOT
+        self.d.text(f"{key}/words", left, foot, words, "trouble", **look)
