@@ -301,7 +301,7 @@ def _busy(d: Drawing, key: str, shown: Shown, actor: Actor) -> None:
 
 
 def _told(d: Drawing, key: str, box: Box, ways: Sequence[str]) -> None:
-    """The first words that fit, on a plate, because hatching makes them hard to read."""
+    """The first words that fit, on a plate, as hatching makes them hard to read."""
     said = fitting(ways, box.w - 8, bold=True)
     if said:
         wide = widest(said, 12, bold=True) + 4
