@@ -12,7 +12,7 @@ from minikafka.course.experiments.lesson_05_runs import gone, pay_with
 from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.faults import Freeze
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE
 from tests.theatre.test_rebalance import member, scene, texts
 
 both_layouts = pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -173,12 +173,17 @@ def test_where_nobody_stops_for_long_it_ends_with_who_decided():
         " The coordinator only passed it on."
     )
     said = texts(pic, last)
-    assert {"decided who reads what", "gets: P0 P1", "gets: P5"} <= set(said)
+    assert "decides and sends shares" in " ".join(said)
+    assert {"gets: P0 P1", "gets: P5"} <= set(said)
     drawn = pic.drawings(WIDE)[-1].shapes
     asks = {key for key in drawn if key.endswith("/asks")}
     answers = {key for key in drawn if key.endswith("/answer")}
     assert asks == {"member/B/asks"}
     assert answers == {f"member/{name}/answer" for name in "ACD"}
+    phone = pic.drawings(PHONE)[-1].shapes
+    assert phone["member/B/asks"]["x"] < phone["member/A/answer/down"]["x"], (
+        "what is sent and what is got are lines beside each other"
+    )
 
 
 def test_time_without_a_reader_is_counted_where_it_is_long_enough_to_be_seen():

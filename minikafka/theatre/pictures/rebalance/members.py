@@ -492,8 +492,10 @@ def _down(d: Drawing, places: Places, shown: Shown, place: Box) -> None:
 
 
 def _across(d: Drawing, places: Places, shown: Shown, place: Box) -> None:
-    """To a line, from the coordinator down beside the lines above it."""
-    x, end, y = place.x + 8, place.right - 3, place.y + place.h / 2
+    """To a line, from the coordinator down beside the lines above it; a request has its
+    own way up.
+    """
+    up, x, end, y = place.x + 3, place.x + 11, place.right - 3, place.y + place.h / 2
     top = places["coordinator"].bottom + 3
     key = f"{shown.key}/link"
     link = shown.link
@@ -507,8 +509,8 @@ def _across(d: Drawing, places: Places, shown: Shown, place: Box) -> None:
             d.upright(f"{key}/down", x=x, top=top, bottom=y, **said.look)
             d.arrow(key, x, y, end, y, **said.look)
         else:
-            d.level(f"{key}/over", left=x, right=end, y=y, **said.look)
-            d.arrow(key, x, y, x, top, **said.look)
+            d.level(f"{key}/over", left=up, right=end, y=y, **said.look)
+            d.arrow(key, up, y, up, top, **said.look)
 
 
 def _said(d: Drawing, places: Places, shown: Shown, place: Box) -> None:

@@ -225,7 +225,7 @@ class RebalanceStory(Story):
                 f"gets: {' '.join(told['owns'])}", False, last["number"]
             )
             if told["name"] == leader:
-                told["words"] = "decided who reads what"
+                told["words"] = "decides and sends shares"
                 told["asked"] = f"sends: {', '.join(shares)}"
                 told |= {"asked_at": last["number"], "answered": None}
         last["space"]["assigns"] = leader
