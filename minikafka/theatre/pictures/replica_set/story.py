@@ -502,6 +502,8 @@ class ReplicaStory(PartitionStory):
             before = f"{before_ms / 1000:.1f} s before it was {copy.life}"
             since = f": its last heartbeat came {before}"
         told = self.tell(event, since=since)
+        if copy.life:
+            told.marks = []  # on the bar that says since when it has been away
         if event.node == copy.name:
             told.sentence = (
                 f"{capital(event.node)} is the controller, too, and has had no heartbeat"

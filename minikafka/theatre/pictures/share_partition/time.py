@@ -136,7 +136,8 @@ def _lanes(group: Group, cast: Cast, time: Time, is_last: bool) -> Item:
         for number, each in enumerate(group.members):
             actor = actor_number(each, everybody)
             lane = Lane(d, axis, members[each], actor, y + PITCH * number)
-            lane.draw(group.number == 1 and space["owner"] not in ("", each))
+            has_none = group.number == 1 and space["owner"] not in ("", each)
+            lane.draw(has_none, in_order=group.number == 1)
         axis.cursor(d, y, y + high - 1, f"time/cursor/{group.number}")
         took, *_ = space["took"]
         key = f"time/took/{group.number}"
@@ -189,15 +190,16 @@ class Lane:
         self.name = member["name"]
         self.key = lane_of(self.name)
 
-    def draw(self, has_none: bool) -> None:
+    def draw(self, has_none: bool, in_order: bool) -> None:
         """Its name, what it did, and at the end how much. has_none: somebody else has
-        the partition.
+        the partition. in_order: what comes later waits for what is before it.
         """
         self._head()
         ground = self._box(self.axis.left, self.axis.right)
         self.d.rect(f"{self.key}/ground", *ground, fill="wash", r=3)
-        for number, bar in enumerate(bars(self.member["work"])):
-            self._bar(f"{self.key}/{number}", bar)
+        done = bars(self.member["work"])
+        for number, bar in enumerate(done):
+            self._bar(f"{self.key}/{number}", bar, self._ways(bar, done, in_order))
         for number, away in enumerate(self.member["away"]):
             self._away(f"{self.key}/away/{number}", *away)
         if has_none and not self.member["work"]:
@@ -226,8 +228,23 @@ class Lane:
         look: Look = {"anchor": "end", "size": 12.5}
         d.text(f"{self.key}/name", right, self.y + 11.5, name, **look)
 
-    def _bar(self, key: str, bar: Bar) -> None:
-        """Draw one or several records, for the time that the member had them."""
+    def _ways(self, bar: Bar, done: Sequence[Bar], in_order: bool) -> Sequence[str]:
+        """The words of a bar. At the end the slowest one says how long it took."""
+        lasted = {each: (each.until or each.since) - each.since for each in done}
+        behind = done[done.index(bar) + 1 :]
+        longest = max(lasted.values())
+        is_slow = list(lasted.values()).count(longest) == 1 and lasted[bar] == longest
+        if not (self.d.ends and behind and is_slow):
+            return [bar.words]
+        ways = [f"{bar.words}: {seconds(longest)}", bar.words]
+        if in_order:
+            ways.insert(0, f"{ways[0]}, {behind[0].first}–{behind[-1].last} wait")
+        return ways
+
+    def _bar(self, key: str, bar: Bar, ways: Sequence[str]) -> None:
+        """Draw one or several records, for the time that the member had them. ways: its
+        words, the longest first.
+        """
         d = self.d
         begin = self.axis.x(bar.since)
         end = self.axis.x(bar.until) - 1
@@ -246,10 +263,11 @@ class Lane:
         tip = f"{self.name} had {bar.words}{HOW[bar.how]}"
         d.rect(key, *box, **look, r=3, of=bar.number, tip=tip)
         room = self._free_until(box) - begin - 3
-        inside = 4 if has_room(bar.words, room - 2, 12, mono=True) else 2
-        if has_room(bar.words, room - inside + 3, 12, mono=True):
+        words = fitting(ways, room + 1, 12, mono=True)
+        if words:
+            inside = 4 if has_room(words, room - 2, 12, mono=True) else 2
             x, small = begin + inside, Look(size=12, mono=True)
-            d.text(f"{key}/word", x, self.y + 11.5, bar.words, ink, **small)
+            d.text(f"{key}/word", x, self.y + 11.5, words, ink, **small)
 
     def _free_until(self, box: Box) -> float:
         """Where a part of the lane ends, or is hatched."""
