@@ -241,7 +241,8 @@ def way(html: str, kinds: Sequence[Sequence[str]], name: str) -> str:
     for who, numbers in WAY:
         links = "".join(
             f'<a href="#{section[number][0]}">{_signs(kinds[number - 1])}'
-            f" <span><strong>{number}.</strong> {section[number][1]}</span></a>"
+            f" <span><strong>{number}.</strong> {section[number][1]}</span>"
+            f" <em>{WORDS[kinds[number - 1][-1]]}</em></a>"
             for number in numbers
         )
         start = f"<div><b>{who}</b>" if who else '<div class="leg">'

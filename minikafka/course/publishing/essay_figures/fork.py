@@ -147,7 +147,8 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     for y, name in names.items():
         d.say(f"lane/{y:g}/name", 0, y + high / 2, name, bold=True)
         if name in WRITERS and not d.phone:
-            x, writes = d.long(name, bold=True) + 6, f"writes “{WRITERS[name]}”"
+            x = max(d.long(each, bold=True) for each in WRITERS) + 8
+            writes = f"writes “{WRITERS[name]}”"
             d.say(f"lane/{y:g}/writes", x, y + high / 2, writes)
     foot = web + high + 6
     d.times(axis, foot, seconds(0, 30, 10))
@@ -204,9 +205,9 @@ def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
     box = axis.box(write.sent_ms, write.done_ms, row.y, row.h)
     waited_ms = write.done_ms - write.sent_ms
     # on a phone, the lane's name doesn't say what is written
-    x, text = box.x + 14, "told, then lost" if is_lost else "✓ done"
-    if d.phone:
-        text = f"{write.value} ✓"
+    x, text = box.x + 14, f"{write.value} ✓" if d.phone else "✓ done"
+    if is_lost:
+        text = "told, then lost"
     if waited_ms >= LEAST_WAIT_MS:
         lasted = f"{waited_ms / 1000:.1f} s"
         x, waits = box.right + 12, lasted if d.phone else f"waits {lasted}"

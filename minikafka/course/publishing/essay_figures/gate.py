@@ -97,7 +97,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     x = 98 if d.phone else left
     wide = (width - x - 10) / 3 - 8 if d.phone else 112
     _open_log(d, run, Point(x, logs), wide)
-    ended = Point(x + 16, logs + 116) if d.phone else Point(width - 354, logs)
+    ended = Point(x + 16, logs + 116) if d.phone else Point(x + 326, logs)
     d.high = _ended_log(d, run, ended, wide)
     return d
 
@@ -136,7 +136,7 @@ def _open_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     x, top = place
     box = Box(x + 16, top + 32, wide, HIGH)
     behind = box._replace(x=box.right + 8)
-    d.say("log", 0, top, "before the abort", "quiet")
+    d.say("log", 0, top, f"before the abort, until {_abort(run)}", "quiet")
     d.say("log/name", 0, box.y + HIGH / 2, "the log", bold=True)
     if run.is_heeded:
         d.record("log/opened", box, run.opened)
@@ -173,7 +173,7 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> float:
         d.say("ended/name", 0, box.y + HIGH / 2, "the log", bold=True)
         d.say("ended/reader", 0, way, "it counts", bold=True)
     x, y = (0, box.y - 18) if d.phone else (box.x, place.y)
-    d.say("ended", x, y, "after the abort", "quiet")
+    d.say("ended", x, y, f"after the abort, from {_abort(run)}", "quiet")
     d.cut("ended/opened", box, run.opened, is_lost=not run.is_heeded)
     d.record("ended/behind", behind, run.behind)
     marker = box._replace(x=behind.right + 8)
@@ -188,6 +188,11 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> float:
     )
     d.say("ended/counts", box.x, way, text, ink, bold=True)
     return way + 14
+
+
+def _abort(run: Facts) -> str:
+    """When it was."""
+    return f"{run.aborted_ms / 1000:.0f} s"
 
 
 def _euros(value: str) -> int:

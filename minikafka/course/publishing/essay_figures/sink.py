@@ -22,7 +22,7 @@ from minikafka.theatre.drawing import Drawing, Look
 from minikafka.trace import Event
 
 SINCE_MS = 500
-RADIUS, TIGHT = 10, 16  # of a mark; a flag needs more than this
+RADIUS = 10  # of a mark
 HOW = ("adds and notes", "in one step")  # on a phone in one line
 AGAIN = SECOND._replace(line="paper")
 
@@ -85,7 +85,7 @@ def _sink(trace: Sequence[Event], name: str) -> Sink:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch, top = (46, 118, 60) if d.phone else (54, 98, 34)
+    high, pitch, top = (46, 126, 68) if d.phone else (54, 98, 34)
     left, right = (0, width - 2) if d.phone else (150, width - 110)
     last_ms = max(each.at_ms for r in runs for sink in r.sinks for each in sink.added)
     axis = Axis(Stretch(SINCE_MS, last_ms + 600, left, right))
@@ -104,7 +104,7 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
     key, middle = sink.name, y + high / 2
     d.rect(f"{key}/ground", axis.left, y, axis.right - axis.left, high, "wash", r=4)
     name: Look = {"bold": True, "large": True}
-    row = y - 40 if d.phone else y + 10
+    row = y - 47 if d.phone else y + 10
     d.say(f"{key}/name", 0, row, key, **name)
     if d.phone:
         _how(d, sink, d.long(key, **name) + 20, row, " ".join(HOW))
@@ -119,7 +119,11 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
         d.killed(f"{key}/kill", axis.x(sink.killed.at_ms), y - 13, y + high)
     before: set[int] = set()
     for number, each in enumerate(sink.added):
-        paint = AGAIN if each.order in before else MARK
+        paint = MARK
+        if each.order in before:
+            paint, below = AGAIN, middle + RADIUS + d.small * 0.7
+            look: Look = {"anchor": "middle", "bold": True}
+            d.say(f"{key}/again", axis.x(each.at_ms), below, "again", TWICE, **look)
         before.add(each.order)
         if not sink.is_one_step:
             _second_step(d, f"{key}/step/{number}", sink, each, axis, middle)
@@ -143,11 +147,11 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
     ink = TWICE if len(sink.added) > len(before) else "ink"
     x, cents = d.width - 2, "cents"
     # beside the lane, or above it
-    low = y - 32 if d.phone else middle + 2
-    d.say(f"{key}/cents", x, y - 38 if d.phone else low + 15, cents, "quiet", **right)
+    low = y - 39 if d.phone else middle + 2
+    d.say(f"{key}/cents", x, y - 45 if d.phone else low + 15, cents, "quiet", **right)
     x -= (d.long(cents) + 6) * d.phone
     if d.phone:
-        d.say(f"{key}/where", d.width - 2, y - 14, "in the database", "quiet", **right)
+        d.say(f"{key}/where", d.width - 2, y - 23, "in the database", "quiet", **right)
     d.text(f"{key}/sum", x, low, str(sink.cents), ink, size=26, bold=True, **right)
 
 
@@ -170,18 +174,15 @@ def _second_step(
     d: Sheet, key: str, sink: Sink, added: Added, axis: Axis, y: float
 ) -> None:
     """The time between its two steps, up to the commit, or until it is killed: above the
-    marks, as the next order is often added immediately. Where that takes no time, a
-    stroke.
+    marks, as the next order is often added immediately. On a phone the commit alone.
     """
     end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
     x, end = axis.x(added.at_ms), axis.x(end_ms) - 7
-    if end - x < TIGHT:
-        d.rect(key, x - 1.5, y - RADIUS - 10, 3, 8, MARK.fill)
-        return
-    way = f"M0,0v-5h{max(end - x, 0):g}"
-    d.path(key, x, y - RADIUS, way, line=MARK.fill, width=3)
+    if not d.phone:
+        way = f"M0,0v-5h{max(end - x, 0):g}"
+        d.path(key, x, y - RADIUS, way, line=MARK.fill, width=3)
     if added.committed_ms:
-        _flag(d, f"{key}/commit", end, y - RADIUS - 3, 12)
+        _flag(d, f"{key}/commit", end, y - RADIUS - 3 + 8 * d.phone, 12)
 
 
 def _flag(d: Sheet, key: str, x: float, y: float, high: float) -> None:
